@@ -643,6 +643,7 @@ def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, new
         ('<note <trans-unit id="b"><source>x</source></trans-unit> a="b"></note>', "a.xlf:2:.*not well-formed"),
         ('<trans-unit id=""><source>x</source></trans-unit>', "a.xlf:2: this unit has no id"),
         ("<a>\n</b>", "a.xlf:3:.*mismatched tag"),
+        ('<trans-unit id="b"><source>x</source></trans-unit><a></b>', "a.xlf:2:56: .*mismatched tag"),
     ],
 )
 def test_what_is_wrong_near_simple_units_is_named_with_its_line(tmp_path: Path, unit: str, message: str) -> None:
@@ -877,6 +878,68 @@ def test_any_text_comes_back_from_xml_in_any_encoding(tmp_path: Path, text: str,
     assert by_id(opened(tmp_path, "b.xlf", new))[unit].target == (text if text.strip() else None)
     target = etree.fromstring(new).find(f".//{{*}}trans-unit[@id='{unit}']/{{*}}target")
     assert (target.text or "") == text
+
+
+DAMAGE = [
+    "<",
+    ">",
+    "&",
+    '"',
+    "'",
+    "/",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<?",
+    "?>",
+    "</target>",
+    "<g>",
+    "</g>",
+    "\uffff",
+]
+DAMAGE += [
+    "&lt;",
+    "&#1;",
+    'id="1"',
+    " ",
+    "\r",
+    "\0",
+    "é",
+    '<mrk mtype="seg" mid="1">',
+    "</mrk>",
+    "<source>",
+    "<!DOCTYPE x>",
+]
+DAMAGE += [
+    '<trans-unit id="q"><source>x</source></trans-unit>',
+    'xmlns:q="MQXliff"',
+    "</source>",
+    "<body>",
+    "<x id='1'/>",
+]
+
+
+@settings(anything, max_examples=150)
+@given(
+    places=st.lists(
+        st.tuples(st.integers(100, len(MIXED)), st.integers(0, 3), st.sampled_from(DAMAGE)), min_size=1, max_size=3
+    )
+)
+def test_a_damaged_file_is_read_or_refused_however_it_is_read(
+    tmp_path: Path, places: list[tuple[int, int, str]]
+) -> None:
+    text = MIXED.replace("HEAD", "")
+    for place, deleted, inserted in places:
+        text = text[:place] + inserted + text[place + deleted :]
+    results = []
+    for encoding in ("utf-8", "utf-16"):
+        try:
+            document = opened(tmp_path, "a.xlf", text.replace("ENCODING", encoding).encode(encoding))
+            results.append([str(unit) for unit in document.units])
+        except InputError as error:
+            results.append([str(error)])
+    assert results[0] == results[1]
 
 
 @anything

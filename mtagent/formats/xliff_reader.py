@@ -112,6 +112,8 @@ def _plain_runs(xml: XmlFile) -> list[list[re.Match[bytes]]]:
         return []
     if any(character in data for character in _NON_CHARACTERS):
         return []
+    if data.count(b"\r") != data.count(b"\r\n"):  # expat counts them as lines
+        return []
     runs: list[list[re.Match[bytes]]] = []
     end = 0
     for match in _PLAIN_OR_OPAQUE.finditer(data):
