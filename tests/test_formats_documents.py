@@ -28,6 +28,7 @@ from mtagent.formats.documents import (
     Mark,
     MarkingFile,
     TranslationUnit,
+    mark_fault,
     parsed_mark,
     placeholder_fault,
     placeholders,
@@ -1097,6 +1098,7 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
             _assert_only_one_differs(document, document_format(new).open(new), unit, target)
             counts["written"] += 1
             counts["read by lxml or polib"] += _is_read_by_others(path, new)
+            counts["marked"] += _is_marked(document, unit, target, new)
     print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
     assert counts["read"] >= 0.9 * len(paths)
     assert counts["read by lxml or polib"] >= 0.85 * counts["written"]  # polib reads no UTF-16
@@ -1165,6 +1167,28 @@ def _assert_only_one_differs(
             assert new.target == target
         else:
             assert (new.target or "") == (old.target or "")
+
+
+def _is_marked(document: LocalizationFile, unit: TranslationUnit, target: str, new: Path) -> bool:
+    """Write the target with all marks that the file can hold into ``new``, and look for them; ``False`` without any."""
+    assert isinstance(document, MarkingFile)
+    marks = [Mark(kind=kind, text="needs-review", confidence=0.5) for kind in document.mark_kinds]
+    marks = [mark for mark in marks if mark_fault(document, unit, mark) is None]
+    new.write_bytes(replaced(document, {unit.id: target}, {unit.id: marks}))
+    marked = by_id(document_format(new).open(new))
+    assert {each.id: each.target for each in document.units} | {unit.id: target} == {
+        each.id: each.target for each in marked.values()
+    }
+    kinds = {mark.kind for mark in marks}
+    if "state" in kinds:
+        assert marked[unit.id].status in ("needs-review", "translated")
+    if "fuzzy" in kinds:
+        assert marked[unit.id].status == "fuzzy"
+    if "comment" in kinds:
+        assert "needs-review" in marked[unit.id].notes
+    if "its" in kinds:
+        assert b':mtConfidence="0.5"' in new.read_bytes().replace(b"\0", b"")
+    return bool(marks)
 
 
 def _is_read_by_others(original: Path, new: Path) -> bool:

@@ -331,7 +331,7 @@ def replaced(
         if problem:
             raise InputError(f"{where}: the new target of {shown_id(unit_id)} {problem}")
         for mark in marks.get(unit_id, ()):
-            problem = _mark_fault(document, unit, mark)
+            problem = mark_fault(document, unit, mark)
             if problem:
                 raise InputError(f"{where}: {problem}")
         changed[unit_id] = target
@@ -345,7 +345,8 @@ def replaced(
     return b"".join([*pieces, document.data[position:]])
 
 
-def _mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: Mark) -> str | None:
+def mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: Mark) -> str | None:
+    """Why the file cannot hold this mark of a unit; ``None`` if it can."""
     kinds = document.mark_kinds if isinstance(document, MarkingFile) else ()
     if mark.kind not in kinds:
         return f"such a file cannot hold the mark {mark.kind!r}; use one of {', '.join(['none', *kinds])}"
