@@ -184,6 +184,7 @@ class XliffReader:
         self._xml = xml
         self._has_section_ends = b"]]>" in xml.data
         self._prefixes: dict[str, str] = {}  # of namespaces
+        self._has_dialect = False  # memoQ's or Phrase's, which keep states in attributes of their own
         self._files: list[str] = []
         self._root = ""
         self._stack: list[str] = []
@@ -351,6 +352,7 @@ class XliffReader:
         for name, value in attributes.items():
             if name.startswith("xmlns:"):
                 self._prefixes.setdefault(value, name[6:])
+                self._has_dialect = self._has_dialect or value in (_MEMOQ, _PHRASE)
         if not self._stack:
             self._enter_root(token)
         name = self._core(token.value)
@@ -499,7 +501,7 @@ class XliffReader:
         approved = attributes.get("approved") == "yes"
         by_person = False
         lock = ""
-        if definition is None and not self._keeps_states:
+        if definition is None and not self._has_dialect:
             return StateFacts(state, locked, approved, False)
         if definition is not None:
             state = definition.get("conf", state)
@@ -518,11 +520,6 @@ class XliffReader:
         return StateFacts(state, locked or lock not in _NO, approved, by_person)
 
     @property
-    def _keeps_states(self) -> bool:
-        """Whether memoQ or Phrase wrote the file, which keep states in attributes of their own."""
-        return _MEMOQ in self._prefixes or _PHRASE in self._prefixes
-
-    @property
     def _memoq(self) -> str | None:
         return self._prefixes.get(_MEMOQ)
 
@@ -535,7 +532,7 @@ class XliffReader:
         if self.is_2:
             size = inherited.get("unit size", "").rpartition(",")[2]
             return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        if self._keeps_states and self._memoq is not None:
+        if self._has_dialect and self._memoq is not None:
             size = attributes.get(f"{self._memoq}:maxlengthchars", "")  # -1: no limit
             if size.isascii() and size.isdigit():
                 return int(size), None
