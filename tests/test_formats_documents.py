@@ -593,7 +593,7 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
   approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
   <target state="final" > B
-</target><note from="me"> n1 </note><note/><context-group purpose="x"><context>c1</context></context-group></trans-unit>
+</target><note from="a>b"> n1 </note><note/><context-group purpose="x"><context>c1</context></context-group></trans-unit>
 <trans-unit id="2"><source>A</source><note>n2</note><note>n3</note></trans-unit> <trans-unit id="3"><source
 >A]]&gt;</source>
 <target> </target></trans-unit>

@@ -74,7 +74,7 @@ _PLAIN_OR_OPAQUE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT, re.DOTALL
 )
 _PLAIN_TAG = re.compile(_plain_pattern("<(/?)(«N»)(«A»)(/?)>"))
-_PLAIN_REMARK = re.compile(r"<(note|context-group|context)([^>]*)>([^<]*)")
+_PLAIN_REMARK = re.compile(_plain_pattern("<(note|context-group|context)(«A»)>([^<]*)").decode())
 _PLAIN_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # which XML cannot hold, in UTF-8
 
