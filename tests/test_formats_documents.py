@@ -593,7 +593,7 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
   approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
   <target state="final" > B
-</target><note from="a>b"> n1 </note><note/><context-group purpose="x"><context>c1</context></context-group></trans-unit>
+</target><note from="a>b"> n1 </note><context-group purpose="x"><context>c1</context></context-group></trans-unit>
 <trans-unit id="2"><source>A</source><note>n2</note><note>n3</note></trans-unit> <trans-unit id="3"><source
 >A]]&gt;</source>
 <target> </target></trans-unit>
@@ -602,7 +602,7 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <trans-unit id="6"><source>A</source><target/></trans-unit></group></group>
 <trans-unit id="7"><source><![CDATA[<trans-unit id="c3"><source>x</source></trans-unit>]]></source></trans-unit>
 <?x <trans-unit id="c4"><source>x</source></trans-unit>?>
-<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans></trans-unit>
+<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans><note/></trans-unit>
 <trans-unit id="9"><source>&#65;</source><target>B &#x42;</target></trans-unit>
 <trans-unit id="10"><source>A<x id="1"/></source></trans-unit>
 <trans-unit id="11"><source></source><target></target></trans-unit>
