@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gettext
+import io
 import json
 import os
 import random
@@ -27,6 +29,7 @@ from mtagent.formats.documents import (
     Mark,
     MarkingFile,
     TranslationUnit,
+    mark_fault,
     parsed_mark,
     placeholder_fault,
     placeholders,
@@ -586,11 +589,12 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <!-- <trans-unit id="c1"><source>comment</source></trans-unit>
 <trans-unit id="c2"><source>comment</source></trans-unit> -->
 <xliff version="1.2" HEAD>
-<file original='a&amp;b' source-language="en"  target-language="de"><header><note>of the file</note></header><body>
+<file original='a&amp;b' source-language="en"  target-language="de">
+<header><skipped/><note>of the file</note></header><body>
 <trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
   approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
   <target state="final" > B
-</target><note from="me"> n1 </note><note/><context-group purpose="x"><context>c1</context></context-group></trans-unit>
+</target><note from="a>b"> n1 </note><context-group purpose="x"><context>c1</context></context-group></trans-unit>
 <trans-unit id="2"><source>A</source><note>n2</note><note>n3</note></trans-unit> <trans-unit id="3"><source
 >A]]&gt;</source>
 <target> </target></trans-unit>
@@ -599,7 +603,7 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <trans-unit id="6"><source>A</source><target/></trans-unit></group></group>
 <trans-unit id="7"><source><![CDATA[<trans-unit id="c3"><source>x</source></trans-unit>]]></source></trans-unit>
 <?x <trans-unit id="c4"><source>x</source></trans-unit>?>
-<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans></trans-unit>
+<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans><note/></trans-unit>
 <trans-unit id="9"><source>&#65;</source><target>B &#x42;</target></trans-unit>
 <trans-unit id="10"><source>A<x id="1"/></source></trans-unit>
 <trans-unit id="11"><source></source><target></target></trans-unit>
@@ -613,7 +617,7 @@ def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, new
     plain = opened(tmp_path, "a.xlf", text.replace("ENCODING", "utf-8").encode())
     by_expat = opened(tmp_path, "b.xlf", text.replace("ENCODING", "utf-16").encode("utf-16"))
     assert plain.units == by_expat.units
-    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 7), ("2", 10), ("3", 10)]
+    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 8), ("2", 11), ("3", 11)]
     assert [unit.id for unit in plain.units][-1] == "11"
     assert isinstance(plain, MarkingFile)
     every_status = ["new", "needs-review", "translated", "approved", "locked", "people"]
@@ -641,6 +645,7 @@ def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, new
         ('<note <trans-unit id="b"><source>x</source></trans-unit> a="b"></note>', "a.xlf:2:.*not well-formed"),
         ('<trans-unit id=""><source>x</source></trans-unit>', "a.xlf:2: this unit has no id"),
         ("<a>\n</b>", "a.xlf:3:.*mismatched tag"),
+        ('<trans-unit id="b"><source>x</source></trans-unit><a></b>', "a.xlf:2:56: .*mismatched tag"),
     ],
 )
 def test_what_is_wrong_near_simple_units_is_named_with_its_line(tmp_path: Path, unit: str, message: str) -> None:
@@ -690,6 +695,35 @@ def test_a_long_text_is_wrapped_as_msgmerge_wraps_it_unless_the_file_has_long_li
     unwrapped = opened(tmp_path, "a.po", f'{PO}\nmsgid "{LONG}"\nmsgstr ""\n')
     assert f'msgstr[1] "{LONG}"\n'.encode() in replaced(unwrapped, {"%d file[1]": LONG})
     assert b'msgstr[1] ""\n"a\\n"\n"b"\n' in replaced(unwrapped, {"%d file[1]": "a\nb"})
+
+
+TEXTS = [
+    LONG,
+    "Ein 14-Jähriger und ein 24-Jähriger wurden in Verbindung mit dem Angriff auf einen 14-Jährigen verhört.",
+    "Please read https://example.com/some/long/path.html?with=query;and=more before you leave this page ; now .",
+    '"Words in quotes," she said, "are escaped in a catalogue, and each has a \\\\ before it as \\"this\\" has."',
+    "从结构上来看，高科技企业裁员影响仍在，但占比较低；高接触性服务业如休闲酒店、"
+    "餐饮（包括外卖）的 2023 年数据都在改善。",
+    "ファイルを保存できませんでした。ディスクの空き容量を確認してから、もう一度やり直してください（エラー 12）。",
+    "Если вы хотите продолжить, нажмите кнопку «Далее»; иначе закройте окно — изменения не будут сохранены.",
+    "One line.\nAnother line that is much longer than eighty columns, and so has to be wrapped again.\n\nEnd.",
+]
+
+
+@pytest.mark.skipif(shutil.which("msgcat") is None, reason="needs gettext")
+def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
+    header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
+    messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))
+    plural = 'msgid "one"\nmsgid_plural "many"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    document = opened(tmp_path, "a.po", header + messages + plural)
+    targets = {str(number): text for number, text in enumerate(TEXTS)} | {"one[0]": LONG, "one[1]": TEXTS[1]}
+    path, compiled = tmp_path / "b.po", tmp_path / "b.mo"
+    path.write_bytes(replaced(document, targets, {unit_id: [Mark(kind="comment", text="c")] for unit_id in targets}))
+    again = subprocess.run(["msgcat", path], capture_output=True, check=True)
+    assert again.stdout == path.read_bytes()
+    done = subprocess.run(["msgfmt", "-c", "-o", compiled, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert gettext.GNUTranslations(io.BytesIO(compiled.read_bytes())).gettext("7") == TEXTS[7]
 
 
 def test_a_plural_form_that_the_file_lacks_is_inserted(tmp_path: Path) -> None:
@@ -841,11 +875,50 @@ anything = settings(max_examples=60, suppress_health_check=[HealthCheck.function
 def test_any_text_comes_back_from_xml_in_any_encoding(tmp_path: Path, text: str, encoding: str, unit: str) -> None:
     if PLACEHOLDER.search(text):
         return
-    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").encode(encoding)
+    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").replace(' maxwidth="40"', "").encode(encoding)
     new = replaced(opened(tmp_path, "a.xlf", content), {unit: text})
     assert by_id(opened(tmp_path, "b.xlf", new))[unit].target == (text if text.strip() else None)
     target = etree.fromstring(new).find(f".//{{*}}trans-unit[@id='{unit}']/{{*}}target")
     assert (target.text or "") == text
+
+
+SIGNS = ["<", ">", "&", '"', "'", "/", "<!--", "-->", "<![CDATA[", "]]>", "<?", "?>", "&lt;", "&#1;", " ", "\r", "\0"]
+TAGS = [
+    "<source>",
+    "</source>",
+    "</target>",
+    "<g>",
+    "</g>",
+    "<body>",
+    "<x id='1'/>",
+    '<mrk mtype="seg" mid="1">',
+    "</mrk>",
+]
+OTHERS = ["<!DOCTYPE x>", 'xmlns:q="MQXliff"', 'id="1"', '<trans-unit id="q"><source>x</source></trans-unit>', "\uffff"]
+
+
+@settings(anything, max_examples=150)
+@given(
+    places=st.lists(
+        st.tuples(st.integers(100, len(MIXED)), st.integers(0, 3), st.sampled_from([*SIGNS, *TAGS, *OTHERS])),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_a_damaged_file_is_read_or_refused_however_it_is_read(
+    tmp_path: Path, places: list[tuple[int, int, str]]
+) -> None:
+    text = MIXED.replace("HEAD", "")
+    for place, deleted, inserted in places:
+        text = text[:place] + inserted + text[place + deleted :]
+    results = []
+    for encoding in ("utf-8", "utf-16"):
+        try:
+            document = opened(tmp_path, "a.xlf", text.replace("ENCODING", encoding).encode(encoding))
+            results.append([str(unit) for unit in document.units])
+        except InputError as error:
+            results.append([str(error)])
+    assert results[0] == results[1]
 
 
 @anything
@@ -1052,9 +1125,56 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
             _assert_only_one_differs(document, document_format(new).open(new), unit, target)
             counts["written"] += 1
             counts["read by lxml or polib"] += _is_read_by_others(path, new)
+            counts["marked"] += _is_marked(document, unit, target, new)
     print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
     assert counts["read"] >= 0.9 * len(paths)
     assert counts["read by lxml or polib"] >= 0.85 * counts["written"]  # polib reads no UTF-16
+
+
+@pytest.mark.data
+def test_states_locks_and_limits_of_real_files_are_those_that_lxml_reads(data: Path) -> None:
+    seen: Counter[str] = Counter()
+    for path in sorted((data / "formats").glob("*xl*f*/*")):
+        document = _opened_or_refusal(path)
+        if isinstance(document, str):
+            continue
+        tree = etree.fromstring(path.read_bytes(), etree.XMLParser(recover=True))
+        elements: dict[str, list[etree._Element]] = {}
+        for element in tree.iter("{*}trans-unit", "{*}unit"):
+            elements.setdefault(element.get("id", ""), []).append(element)
+        for unit in document.units:
+            named = [name for name in elements if f"#{unit.id}".startswith(f"#{name}") or f"#{name}" in unit.id]
+            found = elements[max(named, key=len)]
+            if len(found) == 1:
+                _assert_facts_are_those_of(found[0], unit, seen)
+    assert seen["sdl:seg"] >= 400
+    assert seen["mq:status"] >= 119
+    assert {"state", "size-unit", "alt-trans"} <= set(seen)
+
+
+def _assert_facts_are_those_of(element: etree._Element, unit: TranslationUnit, seen: Counter[str]) -> None:
+    """Compare a unit with its trans-unit or unit as lxml reads it."""
+    seen["units"] += 1
+    definitions = element.findall(".//{http://sdl.com/FileTypes/SdlXliff/1.0}seg")
+    definition = [each for each in definitions if unit.id.endswith(f"/{each.get('id')}")]
+    memoq = element.get("{MQXliff}status")
+    target = element.find("{*}target")
+    if definition:
+        seen["sdl:seg"] += 1
+        assert unit.state == definition[0].get("conf")
+        assert unit.locked == (definition[0].get("locked") == "true" or element.get("translate") == "no")
+        assert unit.by_person == (definition[0].get("origin") == "interactive")
+    elif memoq:
+        seen["mq:status"] += 1
+        assert (unit.state, unit.by_person) == (memoq, memoq == "PartiallyEdited")
+    elif element.tag.endswith("}trans-unit"):
+        state = None if target is None else target.get("state")
+        seen["state"] += state is not None
+        assert unit.state == state
+    if element.get("size-unit") == "char" and element.get("maxwidth"):
+        seen["size-unit"] += 1
+        assert unit.max_length == int(element.get("maxwidth", ""))
+    seen["alt-trans"] += element.find("{*}alt-trans") is not None
 
 
 def _opened_or_refusal(path: Path) -> LocalizationFile | str:
@@ -1074,6 +1194,28 @@ def _assert_only_one_differs(
             assert new.target == target
         else:
             assert (new.target or "") == (old.target or "")
+
+
+def _is_marked(document: LocalizationFile, unit: TranslationUnit, target: str, new: Path) -> bool:
+    """Write the target with all marks that the file can hold into ``new``, and look for them; ``False`` without any."""
+    assert isinstance(document, MarkingFile)
+    marks = [Mark(kind=kind, text="needs-review", confidence=0.5) for kind in document.mark_kinds]
+    marks = [mark for mark in marks if mark_fault(document, unit, mark) is None]
+    new.write_bytes(replaced(document, {unit.id: target}, {unit.id: marks}))
+    marked = by_id(document_format(new).open(new))
+    assert {each.id: each.target for each in document.units} | {unit.id: target} == {
+        each.id: each.target for each in marked.values()
+    }
+    kinds = {mark.kind for mark in marks}
+    if "state" in kinds:
+        assert marked[unit.id].status in ("needs-review", "translated")
+    if "fuzzy" in kinds:
+        assert marked[unit.id].status == "fuzzy"
+    if "comment" in kinds:
+        assert "needs-review" in marked[unit.id].notes
+    if "its" in kinds:
+        assert b':mtConfidence="0.5"' in new.read_bytes().replace(b"\0", b"")
+    return bool(marks)
 
 
 def _is_read_by_others(original: Path, new: Path) -> bool:

@@ -5,8 +5,10 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 ``TranslationUnit.inline``. They may be moved, and none may be lost or invented::
 
     document = formats.document_format(path).open(path)
-    for unit in document.units: ...
-    data = replaced(document, {unit.id: "Neuer <1>Text</1>"})
+    for unit in selected(document.units, only=["new", "needs-review"]): ...
+    data = replaced(document, {unit.id: "Neuer <1>Text</1>"}, {unit.id: [Mark(kind="comment", text="by a machine")]})
+
+Units that are locked, approved or a person's are changed only if they are selected by name.
 """
 
 from __future__ import annotations
@@ -71,6 +73,7 @@ STATES: dict[str, dict[str, Status]] = {
 """The status of each state of each format. Of several states with one status, a mark takes the first."""
 
 _STATUSES = {state.casefold(): status for states in STATES.values() for state, status in states.items()}
+_SELECTION_WORDS = {*get_args(Status), PEOPLE, *_STATUSES}
 MarkKind = Literal["state", "fuzzy", "comment", "its"]
 DEFAULT_COMMENT = "Machine translation, not reviewed (mtagent)"
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -300,11 +303,8 @@ def selected(
 def selection_words(words: Iterable[str]) -> frozenset[str]:
     """The words of a selection, in lower case. Raises :class:`ConfigError` for one that is unknown."""
     plain = frozenset(word.strip().casefold() for word in words)
-    if not plain:
-        return plain
-    known = {*get_args(Status), PEOPLE, *_STATUSES}
-    for word in sorted(plain - known):
-        close = difflib.get_close_matches(word, known, n=1)
+    for word in sorted(plain - _SELECTION_WORDS):
+        close = difflib.get_close_matches(word, _SELECTION_WORDS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join([*get_args(Status), PEOPLE])}"
         raise ConfigError(f"unknown status {word!r}; {hint}")
     return plain

@@ -38,6 +38,8 @@ _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
 _ESCAPE = regex.compile(r"\\((?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3})(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})*|.)", regex.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"'}
 _TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()}
+_TRANSLATED = {code: f"\\{code:03o}" for code in (*range(32), 127)}
+_TRANSLATED |= {ord(character): escaped for character, escaped in _TO_ESCAPE.items()}
 _CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
 _PLURAL_RULE = regex.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
 
@@ -423,19 +425,13 @@ def _unescaped(raw: str, charset: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    characters = []
-    for character in text:
-        if character in _TO_ESCAPE:
-            characters.append(_TO_ESCAPE[character])
-        elif character < " " or character == "\x7f":
-            characters.append(f"\\{ord(character):03o}")
-        else:
-            characters.append(character)
-    return "".join(characters)
+    return text.translate(_TRANSLATED)
 
 
 def _columns(text: str) -> int:
     """How wide a terminal shows ``text``."""
+    if text.isascii():
+        return len(text)
     columns = 0
     for character in text:
         if unicodedata.category(character) in ("Mn", "Me", "Cf"):
@@ -469,9 +465,14 @@ def _split_at_line_breaks(text: str) -> list[str]:
     return [*whole, lines[-1]] if lines[-1] or not whole else whole
 
 
+_IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_NOT_FIRST = "ーぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ々〻ゝゞヽヾ"  # of a line, though they are ideographs
+_CLOSING = "，、。．；：！？）」』》】〉〕］｝"
+_OPENING = "（「『《【〈〔［｛"
 _BREAK = regex.compile(
-    r" +(?=[^ ])|/(?=\p{L})|(?<=\p{L}{2}-)(?=\p{L})"
-    r"|(?<=[\p{Han}\p{Hiragana}\p{Katakana}])(?=[\p{Han}\p{Hiragana}\p{Katakana}])"
+    rf" +(?=[^ .,;:!?/)\]}}{_CLOSING}])|/(?=\p{{L}})|(?<=[\p{{L}}\p{{N}}]-)(?=\p{{L}})|(?<=[.,;:!?])(?=[\p{{L}}\\])"
+    rf"|(?<=[{_IDEOGRAPH}{_CLOSING}])(?=[{_IDEOGRAPH}{_OPENING}\p{{L}}\p{{N}}])(?![{_NOT_FIRST}])"
+    rf"|(?<=[\p{{L}}\p{{N}}.,;:!?])(?=[{_IDEOGRAPH}{_OPENING}])(?![{_NOT_FIRST}])"
 )
 
 

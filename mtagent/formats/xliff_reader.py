@@ -74,7 +74,7 @@ _PLAIN_OR_OPAQUE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT, re.DOTALL
 )
 _PLAIN_TAG = re.compile(_plain_pattern("<(/?)(«N»)(«A»)(/?)>"))
-_PLAIN_REMARK = re.compile(r"<(note|context-group|context)([^>]*)>([^<]*)")
+_PLAIN_REMARK = re.compile(_plain_pattern("<(note|context-group|context)(«A»)>([^<]*)").decode())
 _PLAIN_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # which XML cannot hold, in UTF-8
 
@@ -111,6 +111,8 @@ def _plain_runs(xml: XmlFile) -> list[list[re.Match[bytes]]]:
     if xml.encoding.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or b"<!DOCTYPE" in data:
         return []
     if any(character in data for character in _NON_CHARACTERS):
+        return []
+    if data.count(b"\r") != data.count(b"\r\n"):  # expat counts them as lines
         return []
     runs: list[list[re.Match[bytes]]] = []
     end = 0
@@ -182,6 +184,7 @@ class XliffReader:
         self._xml = xml
         self._has_section_ends = b"]]>" in xml.data
         self._prefixes: dict[str, str] = {}  # of namespaces
+        self._has_dialect = False  # memoQ's or Phrase's, which keep states in attributes of their own
         self._files: list[str] = []
         self._root = ""
         self._stack: list[str] = []
@@ -349,6 +352,7 @@ class XliffReader:
         for name, value in attributes.items():
             if name.startswith("xmlns:"):
                 self._prefixes.setdefault(value, name[6:])
+                self._has_dialect = self._has_dialect or value in (_MEMOQ, _PHRASE)
         if not self._stack:
             self._enter_root(token)
         name = self._core(token.value)
@@ -497,7 +501,7 @@ class XliffReader:
         approved = attributes.get("approved") == "yes"
         by_person = False
         lock = ""
-        if definition is None and not self._keeps_states:
+        if definition is None and not self._has_dialect:
             return StateFacts(state, locked, approved, False)
         if definition is not None:
             state = definition.get("conf", state)
@@ -516,11 +520,6 @@ class XliffReader:
         return StateFacts(state, locked or lock not in _NO, approved, by_person)
 
     @property
-    def _keeps_states(self) -> bool:
-        """Whether memoQ or Phrase wrote the file, which keep states in attributes of their own."""
-        return _MEMOQ in self._prefixes or _PHRASE in self._prefixes
-
-    @property
     def _memoq(self) -> str | None:
         return self._prefixes.get(_MEMOQ)
 
@@ -533,7 +532,7 @@ class XliffReader:
         if self.is_2:
             size = inherited.get("unit size", "").rpartition(",")[2]
             return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        if self._keeps_states and self._memoq is not None:
+        if self._has_dialect and self._memoq is not None:
             size = attributes.get(f"{self._memoq}:maxlengthchars", "")  # -1: no limit
             if size.isascii() and size.isdigit():
                 return int(size), None

@@ -110,13 +110,15 @@ class XmlFile:
                 parser.expat.Parse(chunk, start + CHUNK > len(data))
                 yield from parser.finished()
         except expat.ExpatError as error:
-            raise InputError(self._malformed(error, parser.skipped_lines)) from None
+            if skipped:  # expat must see all of the file to tell where it is wrong
+                yield from self.tokens()
+            raise InputError(self._malformed(error)) from None
         except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
             raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_ENCODING_ADVICE}") from None
         yield from parser.last(len(self.data))
 
-    def _malformed(self, error: expat.ExpatError, skipped_lines: int) -> str:
-        where = f"{self.path}:{error.lineno + skipped_lines}:{error.offset + 1}"
+    def _malformed(self, error: expat.ExpatError) -> str:
+        where = f"{self.path}:{error.lineno}:{error.offset + 1}"
         if error.code == _INVALID_TOKEN:
             try:
                 self.data.decode(self.encoding)
@@ -171,7 +173,7 @@ class _Tokenizer:
         self._skipped: Iterator[tuple[int, int]] = iter(())
         self._skipped_name = ""
         self._skipped_bytes = 0  # so far
-        self.skipped_lines = 0
+        self._skipped_lines = 0
         self._data = b""
         self.expat.StartElementHandler = self._start
         self.expat.EndElementHandler = self._end
@@ -185,7 +187,7 @@ class _Tokenizer:
     def skip(self, data: bytes, skipped: Sequence[tuple[int, int]]) -> bytes:
         """The file with an empty element for each skipped part, so that expat finds it only where an element may be."""
         name = "skipped"
-        while f"<{name}/>".encode() in data:
+        while f"<{name}".encode() in data:
             name += "-"
         pieces = []
         position = 0
@@ -211,7 +213,7 @@ class _Tokenizer:
 
     def _add(self, kind: TokenKind, value: str = "", attributes: dict[str, str] = _NO_ATTRIBUTES) -> None:
         start = self.expat.CurrentByteIndex + self._skipped_bytes
-        line = self.expat.CurrentLineNumber + self.skipped_lines
+        line = self.expat.CurrentLineNumber + self._skipped_lines
         self._tokens.append(XmlToken(kind, start, line, value, attributes))
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -221,7 +223,7 @@ class _Tokenizer:
         self._add("skipped")
         start, end = next(self._skipped)
         self._skipped_bytes += end - start - len(f"<{name}/>")
-        self.skipped_lines += self._data.count(b"\n", start, end)
+        self._skipped_lines += self._data.count(b"\n", start, end)
 
     def _end(self, name: str) -> None:
         if name != self._skipped_name:
@@ -253,4 +255,4 @@ class _Tokenizer:
         raise InputError(f"{self._where()}: refers to another file, which is never read; remove the reference")
 
     def _where(self) -> str:
-        return f"{self.path}:{self.expat.CurrentLineNumber + self.skipped_lines}"
+        return f"{self.path}:{self.expat.CurrentLineNumber + self._skipped_lines}"
