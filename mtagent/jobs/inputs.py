@@ -123,6 +123,20 @@ class LocalizationInputs:
     lock: Path | None = None
     force_edited: bool = False
     """Also work on targets that people have edited since the lock file was written."""
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language that the user names."""
+
+    @property
+    def source_files(self) -> list[Path]:
+        """The files with source texts that exist."""
+        if self.sources is None:
+            return []
+        if not self.sources.is_dir():
+            return [self.sources]
+        named = [self.sources / file.path.name for file in self.files]
+        return [path for path in dict.fromkeys(named) if path.is_file()]
 
     def outputs(self, output: Path) -> dict[Path, Path]:
         """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
@@ -149,7 +163,9 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited, translates)
+        return LocalizationFiles(
+            paths, forms, lock, self.force_edited, translates, sources=self.sources, target_lang=self.target_lang
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,10 @@ class Files:
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
         if self.localization is not None:
-            return {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            for number, path in enumerate(self.localization.source_files, start=1):
+                named[f"-s {number}"] = path
+            return named
         paths = {"-s": self.source}
         if self.translation is not None:
             paths["-t"] = self.translation
