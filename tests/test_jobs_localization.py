@@ -246,7 +246,6 @@ def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces
         ("app.xlf -o a.xlf --in-place", "-o and --in-place do not go together"),
         ("app.xlf --backup", "--backup needs --in-place"),
         ("app.xlf --lock -o a.xlf", "--lock needs --in-place"),
-        ("app.xlf -s en.txt", "leave out -s"),
         ("app.xlf -t es.txt", "leave out -t"),
         ("app.xlf --force-edited --in-place", "--force-edited needs --lock"),
         ("-s en.txt -t es.txt --in-place", "--in-place is for localization files"),
@@ -553,3 +552,56 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_files_of_one_language_are_improved_with_the_file_of_their_sources(shell: Shell) -> None:
+    shell.write("en.json", "{", '  "a": "Hello world.",', '  "b": "Yes"', "}")
+    shell.write("de.json", "{", '  "a": "Hallo , Welt."', "}")
+
+    done = shell("postedit de.json -s en.json -o better.json -q")
+
+    assert done.code == 0, done.err
+    assert shell.read("better.json") == ["{", '  "a": "Hallo, Welt."', "}"]
+    assert "name the file with the sources" in shell("postedit de.json -o other.json").last
+    assert "en.json: is the only file" in shell("postedit en.json -s en.json -o other.json").last
+
+
+def test_a_folder_gives_files_of_one_language_only_with_sources_and_no_running_text(shell: Shell) -> None:
+    (shell.folder / "i18n").mkdir()
+    for name, text in (("en", "Hello world."), ("de", "Hallo , Welt."), ("es", "Hola , mundo.")):
+        (shell.folder / "i18n" / f"{name}.json").write_text(f'{{"a": "{text}"}}\n', encoding="utf-8")
+    (shell.folder / "i18n" / "README.md").write_text("Not , touched", encoding="utf-8")
+
+    assert "has no localization files" in shell("postedit i18n --in-place").last
+    done = shell("postedit i18n -s i18n/en.json --source-lang en --in-place -q")
+
+    assert done.code == 0, done.err
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (shell.folder / "i18n").iterdir()}
+    assert texts == {
+        "en.json": '{"a": "Hello world."}\n',
+        "de.json": '{"a": "Hallo, Welt."}\n',
+        "es.json": '{"a": "Hola, mundo."}\n',
+        "README.md": "Not , touched",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:03,500\nWhen we came,\n\n2\n00:00:04,000 --> 00:00:06,500\nit was on.\n",
+            "1\n00:00:01,000 --> 00:00:03,500\nWHEN WE CAME,\n\n2\n00:00:04,000 --> 00:00:06,500\nIT WAS ON.\n",
+        ),
+        ("a.md", "# Title\n\n- some text\n\n```\ncode\n```\n", "# TITLE\n\n- SOME TEXT\n\n```\ncode\n```\n"),
+        ("a.html", "<p>Some <b>bold</b> text</p><script>x</script>", "<p>SOME <b>BOLD</b> TEXT</p><script>x</script>"),
+    ],
+)
+def test_running_text_is_translated_in_a_copy(shell: Shell, name: str, content: str, expected: str) -> None:
+    (shell.folder / name).write_text(content, encoding="utf-8")
+
+    done = shell(f"translate {name} -l en-de -o new-{name} --stages t -q --translator", "command:tr a-z A-Z")
+
+    assert done.code == 0, done.err
+    assert (shell.folder / f"new-{name}").read_text(encoding="utf-8") == expected
+    assert (shell.folder / name).read_text(encoding="utf-8") == content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
@@ -16,10 +16,10 @@ from mtagent.cli.terminal import say
 from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
-from mtagent.formats import DOCUMENTS
+from mtagent.formats import DOCUMENTS, IN_FOLDERS, RUNNING_TEXT
 from mtagent.formats.documents import parsed_mark, selection_words
 from mtagent.formats.files import STANDARD
-from mtagent.formats.localization import named_files
+from mtagent.formats.localization import NamedFile, named_files
 from mtagent.formats.segments import parse_columns
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from mtagent.llm.batch import Batches, BatchMode
@@ -177,7 +177,8 @@ SOURCE_OPTIONS = [
         "-s",
         "--source",
         type=FILE,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .xlsx, .jsonl, .parquet. Beside FILE: the "
+        "file or folder with its sources, if files have one language each.",
     ),
     option(
         FILES,
@@ -824,7 +825,7 @@ def read_files(options: dict[str, Any]) -> Files:
 
 
 _NOT_FOR_LOCALIZATION = {
-    "source": "-s", "translation": "-t", "reference": "-r", "candidates": "--candidate", "format_name": "--format",
+    "translation": "-t", "reference": "-r", "candidates": "--candidate", "format_name": "--format",
 }  # fmt: skip
 
 
@@ -854,7 +855,8 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
                 f"{names[0]}: localization files hold sources and translations themselves: leave out {shown}, or name "
                 "a file of texts with -s"
             )
-    files = named_files(names, DOCUMENTS)
+    sources: Path | None = options.pop("source", None)
+    files = localization_files(names, sources)
     output = options.get("output", STANDARD)
     if in_place and output != STANDARD:
         raise click.UsageError("-o and --in-place do not go together: leave one of them out")
@@ -869,8 +871,35 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
         say(f"mtagent: warning: {FUZZY_WARNING}")
     return LocalizationInputs(
         tuple(files), in_place, backup, into_folder, lock, force_edited,
-        selection_words(only or ()), selection_words(not_ or ()), parsed_marks,
+        selection_words(only or ()), selection_words(not_ or ()), parsed_marks, sources, target_of(options),
     )  # fmt: skip
+
+
+def localization_files(names: Sequence[str], sources: Path | None) -> list[NamedFile]:
+    """The localization files that ``names`` stand for, without the files with their ``sources``.
+
+    Of a folder, running text isn't taken, and files of one language only if there are sources.
+    """
+    forms = {name: form for name, form in DOCUMENTS.items() if name in IN_FOLDERS or sources is not None}
+    files = named_files(names, {name: form for name, form in forms.items() if name not in RUNNING_TEXT})
+    if sources is None or not sources.exists():
+        return files
+    kept = []
+    for file in files:
+        is_source = file.path.resolve() == sources.resolve() or sources.resolve() in file.path.resolve().parents
+        if not is_source:
+            kept.append(file)
+    if not kept:
+        raise ConfigError(f"{sources}: is the only file; name a file with translations as well")
+    return kept
+
+
+def target_of(options: Mapping[str, Any]) -> str | None:
+    """The target language in ``-l`` or ``--target-lang``."""
+    if options.get("lp"):
+        return languages.parse_pair(options["lp"])[1]
+    target_lang: str | None = options.get("target_lang")
+    return target_lang
 
 
 def named_translation(spec: str) -> tuple[str, Path]:

@@ -62,6 +62,10 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 DOCUMENTS: dict[str, DocumentFormat] = {
     form.name: form for form in (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS, SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
 }
+RUNNING_TEXT = frozenset(form.name for form in (SRT, VTT, MARKDOWN, HTML, DOCX, XLSX))
+"""The documents that are only read if they are named one by one, since a folder may hold others like them."""
+IN_FOLDERS = frozenset(form.name for form in (XLIFF, PO, XCSTRINGS))
+"""The formats with sources and targets in one file, which are found in folders by their endings."""
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 _LOCALIZATION = (
@@ -244,8 +248,10 @@ __all__ = [
     "DOCUMENTS",
     "EXPORTS",
     "FORMATS",
+    "IN_FOLDERS",
     "PARQUET",
     "RATING_FORMATS",
+    "RUNNING_TEXT",
     "SPAN_FORMATS",
     "STANDARD",
     "DocumentFormat",

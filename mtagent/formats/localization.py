@@ -151,6 +151,10 @@ class LocalizationFiles:
     not_: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = ()
     """How new targets are marked in their files."""
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language to take from a file of several, and of a file that names none."""
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -167,7 +171,7 @@ class LocalizationFiles:
     def examined(self) -> Iterator[tuple[LocalizationFile, TranslationUnit, str | None]]:
         """All units of all files, and why a unit isn't worked on; ``None`` if it is."""
         for path, form in zip(self.paths, self.forms, strict=True):
-            document = form.open(path)
+            document = form.open(path, self.sources, self.target_lang)
             selected_ids = {unit.id for unit in selected(document.units, self.only, self.not_)}
             for unit in document.units:
                 yield document, unit, self._reason_to_skip(path, unit, selected_ids)
@@ -260,7 +264,7 @@ class LocalizationFiles:
         for path, form in zip(self.paths, self.forms, strict=True):
             results_of_file = _of_file(path, by_document)
             try:
-                document = form.open(path)
+                document = form.open(path, self.sources, self.target_lang)
             except InputError as error:
                 if not after_run:
                     raise

@@ -128,6 +128,20 @@ class LocalizationInputs:
     """Work on units of these states only."""
     not_: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = ()
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language that the user names."""
+
+    @property
+    def source_files(self) -> list[Path]:
+        """The files with source texts that exist."""
+        if self.sources is None:
+            return []
+        if not self.sources.is_dir():
+            return [self.sources]
+        named = [self.sources / file.path.name for file in self.files]
+        return [path for path in dict.fromkeys(named) if path.is_file()]
 
     def outputs(self, output: Path) -> dict[Path, Path]:
         """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
@@ -154,7 +168,10 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited, translates, self.only, self.not_, self.marks)
+        return LocalizationFiles(
+            paths, forms, lock, self.force_edited, translates,
+            self.only, self.not_, self.marks, self.sources, self.target_lang,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -183,7 +200,10 @@ class Files:
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
         if self.localization is not None:
-            return {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            for number, path in enumerate(self.localization.source_files, start=1):
+                named[f"-s {number}"] = path
+            return named
         paths = {"-s": self.source}
         if self.translation is not None:
             paths["-t"] = self.translation
