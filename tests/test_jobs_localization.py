@@ -403,7 +403,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     before = {path: opened(path) for path in sorted(folder.rglob("*.*"))}
     remarks = ""
     for options, paths in groups.items():
-        done = project(f"postedit --in-place --lock{options}", *with_model(shaking), *paths)
+        done = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert done.code == 0, done.err
         remarks += done.err
     changed = 0
@@ -422,7 +422,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     assert changed >= 20
     assert "keep the old one, because the new one cannot be written" in remarks
     for options, paths in groups.items():
-        again = project(f"postedit --in-place --lock{options}", *with_model(shaking), *paths)
+        again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert "nothing to work on; no model was asked" in again.err, again.err
 
 
