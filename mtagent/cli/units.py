@@ -12,12 +12,14 @@ from mtagent.cli.terminal import hand_out, say
 from mtagent.formats import document_format
 from mtagent.formats.documents import TranslationUnit, read_targets, replaced
 from mtagent.formats.files import dumped, replacing
+from mtagent.text.languages import parse_pair
 
 EXAMPLES = """\b
 Examples:
   mtagent units app.xlf
   mtagent units locales/de.po locales/fr.po > units.jsonl
   mtagent units app.xlf --set units.jsonl -o app.de.xlf
+  mtagent units locales/de.json --source locales/en.json
 """
 
 
@@ -27,9 +29,23 @@ Examples:
     "--set", "targets", type=FILE, metavar="UNITS.jsonl",
     help="JSON Lines with the id and the new target of units. Needs -o.",
 )  # fmt: skip
+@click.option(
+    "--source",
+    type=FILE,
+    metavar="FILE|DIR",
+    help="File with the sources of FILE, if files have one language each; in a folder, the file of the same name.",
+)
+@click.option("-l", "--lp", metavar="en-es", help="Language pair, for files that hold several languages or name none.")
 @click.option("-o", "--output", type=FILE, metavar="OUT", help="File to write, with --set; it may be FILE itself.")
 @click.option("--force", is_flag=True, help="Replace an OUT that exists and isn't FILE.")
-def command(files: tuple[Path, ...], targets: Path | None, output: Path | None, force: bool) -> None:
+def command(
+    files: tuple[Path, ...],
+    targets: Path | None,
+    source: Path | None,
+    lp: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
     """List the units of XLIFF and PO files as JSON Lines, or write new targets into one file.
 
     Inline tags are numbered placeholders in source and target: <1>bold</1>, <2/>. A new target must have the source's
@@ -38,9 +54,10 @@ def command(files: tuple[Path, ...], targets: Path | None, output: Path | None, 
     """
     if (targets is None) != (output is None):
         raise click.UsageError("--set and -o need each other")
+    target_lang = parse_pair(lp)[1] if lp else None
     if targets is None or output is None:
         for path in files:
-            for unit in document_format(path).open(path).units:
+            for unit in document_format(path).open(path, source, target_lang).units:
                 hand_out(dumped(_shown(path, unit)))
         return
     if len(files) > 1:
@@ -49,7 +66,7 @@ def command(files: tuple[Path, ...], targets: Path | None, output: Path | None, 
 
     if output.resolve() == targets.resolve():
         raise click.UsageError("-o would replace the file of --set: name another one")
-    document = document_format(files[0]).open(files[0])
+    document = document_format(files[0]).open(files[0], source, target_lang)
     if not force and output.resolve() != files[0].resolve():
         refuse_existing([output])
     changed = read_targets(targets, document)

@@ -33,12 +33,14 @@ class PluralForm:
     """Which form of a plural a unit is: its ``number`` from 0, of ``count`` forms, chosen by the language's ``rule``.
 
     ``rule`` is an expression in ``n`` as in PO headers; ``examples`` are counts for which it chooses this form.
+    ``category`` is the form's name in formats that use those of the CLDR (``one``, ``few``, ``other``).
     """
 
     number: int
     count: int
     rule: str | None = None
     examples: tuple[int, ...] = ()
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,34 @@ class ByteEdit(NamedTuple):
     data: bytes
 
 
+class TextEdit(NamedTuple):
+    """Characters that replace the characters ``start`` to ``end`` of a text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedFile:
+    """A file as characters: its ``content`` follows the byte order ``mark``."""
+
+    mark: bytes
+    encoding: str
+    content: str
+
+    def byte_edits(self, edits: Iterable[TextEdit]) -> list[ByteEdit]:
+        """The edits of the content as edits of the file's bytes. They must not overlap."""
+        written = []
+        position, byte = 0, len(self.mark)
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+            byte += len(self.content[position : edit.start].encode(self.encoding))
+            end = byte + len(self.content[edit.start : edit.end].encode(self.encoding))
+            written.append(ByteEdit(byte, end, edit.text.encode(self.encoding)))
+            position, byte = edit.end, end
+        return written
+
+
 class LocalizationFile(Protocol):
     """A localization file that has been read."""
 
@@ -92,8 +122,13 @@ class DocumentFormat(Protocol):
     name: str
     suffixes: tuple[str, ...]
 
-    def open(self, path: Path) -> LocalizationFile:
-        """Read a file. Raises :class:`InputError`, beginning with ``file:line``."""
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> LocalizationFile:
+        """Read a file.
+
+        ``source`` is the file or folder with the source texts, for formats whose files have one language each. The
+        others refuse it. ``target_lang`` is the language to take from a file of several, and that of a file which
+        names none. Raises :class:`InputError`, beginning with ``file:line``.
+        """
         ...
 
 
@@ -112,6 +147,26 @@ def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
         if data.startswith(mark):
             return mark, encoding
     return b"", None
+
+
+def decoded(path: Path, data: bytes) -> DecodedFile:
+    """A file in UTF-8, or in UTF-16 with a byte order mark. Raises :class:`InputError` for other encodings."""
+    mark, encoding = marked_encoding(data)
+    try:
+        return DecodedFile(mark, encoding or "utf-8", data[len(mark) :].decode(encoding or "utf-8"))
+    except UnicodeDecodeError as error:
+        start = len(mark) + error.start
+        line = data.count(b"\n", 0, start) + 1
+        raise InputError(
+            f"{path}:{line}: byte 0x{data[start]:02X} is not {encoding or 'UTF-8'}; convert the file first, for "
+            "example: iconv -f WINDOWS-1252 -t UTF-8"
+        ) from None
+
+
+def refuse_source(path: Path, source: Path | None) -> None:
+    """Raise :class:`InputError` if a ``source`` is given for a file that has its sources itself."""
+    if source is not None:
+        raise InputError(f"{path}: has its sources in itself; leave out --source {source}")
 
 
 def newline_of(data: bytes, encoding: str) -> str:

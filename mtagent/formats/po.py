@@ -8,7 +8,7 @@ aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file th
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,9 @@ from mtagent.formats.documents import (
     marked_encoding,
     newline_of,
     refuse_repeated_ids,
+    refuse_source,
 )
+from mtagent.text.plurals import rule_examples
 
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
 _KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
@@ -35,8 +37,6 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 _TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()}
 _CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
 _PLURAL_RULE = regex.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
-_COUNTS_TRIED = 200  # from 0, for examples of a plural form
-_EXAMPLES = 4
 
 
 class _Field(NamedTuple):
@@ -90,7 +90,7 @@ class PoFile:
         fields = _header_fields(header.translations[0].text) if header and 0 in header.translations else {}
         self.target_lang = fields.get("language") or None
         self._rule = _PLURAL_RULE.search(fields.get("plural-forms", ""))
-        self._examples = _examples(self._rule[2]) if self._rule else {}
+        self._examples = rule_examples(self._rule[2]) if self._rule else {}
         self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
         for entry in entries:
             if entry is not header:
@@ -444,109 +444,15 @@ def _header_fields(header: str) -> dict[str, str]:
     return fields
 
 
-# -- plural rules
-
-_RULE_TOKEN = regex.compile(r"\s*(\d+|n|\|\||&&|[=!<>]=|[-+*/%<>!?:()])")
-_PRECEDENCE = [["||"], ["&&"], ["==", "!="], ["<", ">", "<=", ">="], ["+", "-"], ["*", "/", "%"]]
-Choice = Callable[[int], int]
-
-
-def _plural_chooser(rule: str) -> Choice | None:
-    """The rule as a function from a count to the number of a form; ``None`` if it is not an expression in ``n``."""
-    tokens = _RULE_TOKEN.findall(rule)
-    if "".join(tokens) != "".join(rule.split()):
-        return None
-    tokens.append("")
-    try:
-        choice = _conditional(tokens)
-    except (IndexError, ValueError, RecursionError):
-        return None
-    return choice if tokens == [""] else None
-
-
-def _conditional(tokens: list[str]) -> Choice:
-    condition = _binary(tokens, 0)
-    if tokens[0] != "?":
-        return condition
-    tokens.pop(0)
-    first = _conditional(tokens)
-    if tokens.pop(0) != ":":
-        raise ValueError("a ? without its :")
-    second = _conditional(tokens)
-    return lambda n: first(n) if condition(n) else second(n)
-
-
-def _binary(tokens: list[str], level: int) -> Choice:
-    if level == len(_PRECEDENCE):
-        return _operand(tokens)
-    left = _binary(tokens, level + 1)
-    while tokens[0] in _PRECEDENCE[level]:
-        operation = _OPERATIONS[tokens.pop(0)]
-        left = _applied(operation, left, _binary(tokens, level + 1))
-    return left
-
-
-def _applied(operation: Callable[[int, int], int], left: Choice, right: Choice) -> Choice:
-    return lambda n: int(operation(left(n), right(n)))
-
-
-def _operand(tokens: list[str]) -> Choice:
-    token = tokens.pop(0)
-    if token == "!":
-        negated = _operand(tokens)
-        return lambda n: int(not negated(n))
-    if token == "(":
-        inner = _conditional(tokens)
-        if tokens.pop(0) != ")":
-            raise ValueError("a ( without its )")
-        return inner
-    if token == "n":
-        return lambda n: n
-    number = int(token)
-    return lambda n: number
-
-
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "||": lambda left, right: left or right,
-    "&&": lambda left, right: left and right,
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<": lambda left, right: left < right,
-    ">": lambda left, right: left > right,
-    "<=": lambda left, right: left <= right,
-    ">=": lambda left, right: left >= right,
-    "+": lambda left, right: left + right,
-    "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right,
-    "/": lambda left, right: left // right,
-    "%": lambda left, right: left % right,
-}
-
-
-def _examples(rule: str) -> dict[int, tuple[int, ...]]:
-    """The first counts for which the rule chooses each form; empty if it is not an expression in ``n``."""
-    choose = _plural_chooser(rule)
-    counts: dict[int, tuple[int, ...]] = {}
-    if choose is None:
-        return counts
-    for n in range(_COUNTS_TRIED):
-        try:
-            number = int(choose(n))
-        except ZeroDivisionError:
-            return {}
-        if len(counts.get(number, ())) < _EXAMPLES:
-            counts[number] = (*counts.get(number, ()), n)
-    return counts
-
-
 class Po:
     """Catalogues of GNU gettext."""
 
     name = "po"
     suffixes: tuple[str, ...] = (".po", ".pot")
 
-    def open(self, path: Path) -> PoFile:
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> PoFile:
         """Read a file. Raises :class:`InputError`, beginning with ``file:line``."""
+        refuse_source(path, source)
         return PoFile(path, content_of(path))
 
 

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, refuse_repeated_ids
+from mtagent.formats.documents import (
+    PLACEHOLDER,
+    ByteEdit,
+    TranslationUnit,
+    content_of,
+    refuse_repeated_ids,
+    refuse_source,
+)
 from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
 
 _SDL = "http://sdl.com/FileTypes/SdlXliff/1.0"
@@ -658,8 +665,9 @@ class Xliff:
     name = "xliff"
     suffixes: tuple[str, ...] = (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff")
 
-    def open(self, path: Path) -> XliffFile:
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> XliffFile:
         """Read a file. Raises :class:`InputError`, beginning with ``file:line``."""
+        refuse_source(path, source)
         return XliffFile(path, content_of(path))
 
 
