@@ -27,6 +27,7 @@ from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
+from mtagent.formats.key_values import PROPERTIES, STRINGS
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.parquet import PARQUET
@@ -48,7 +49,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO)}
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, PROPERTIES, STRINGS)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -57,6 +58,7 @@ UNSUPPORTED = {
         "`mtagent units` lists its texts and writes them back",
     ),
     "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
+    "properties strings": ("a file of an app's strings", "`mtagent units` lists its texts and writes them back"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
@@ -64,7 +66,7 @@ UNSUPPORTED = {
     "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
     "json5 arb xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "properties strings stringsdict resx ts ftl": (
+    "stringsdict resx ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),
