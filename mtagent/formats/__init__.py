@@ -23,6 +23,7 @@ from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
+from mtagent.formats.app_json import APP_JSON, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
@@ -49,7 +50,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, PROPERTIES, STRINGS)}
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB, PROPERTIES, STRINGS)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -63,8 +64,12 @@ UNSUPPORTED = {
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
-    "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
-    "json5 arb xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
+    "json": (
+        "one JSON value",
+        "`mtagent units` lists an app's texts; or write an object a line: jq -c '.[]' FILE.json > FILE.jsonl",
+    ),
+    "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "stringsdict resx ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",

@@ -38,6 +38,7 @@ class KeyedText:
     context: str | None = None
     max_length: int | None = None
     locked: bool = False  # not to be translated
+    form: PluralForm | None = None  # of a plural that has the same forms in all languages
     category: str | None = None  # of the CLDR
     plural_prefix: str = ""
     plural_suffix: str = ""
@@ -74,6 +75,11 @@ def language_in_path(path: Path) -> str | None:
     return None if found is None else found[0]
 
 
+def joined_key(path: Iterable[str | int]) -> str:
+    """The key of a text within others: the names joined by dots. A dot or backslash in a name has one before it."""
+    return ".".join(str(name).replace("\\", "\\\\").replace(".", "\\.") for name in path)
+
+
 def paired(
     sources: Iterable[KeyedText],
     targets: Iterable[KeyedText],
@@ -96,7 +102,7 @@ def paired(
     for text in sources:
         if text.plural is None:
             if text.text is not None:
-                units.append(_unit(text.key, text, in_target.get(text.key), None, source_lang, target_lang))
+                units.append(_unit(text.key, text, in_target.get(text.key), text.form, source_lang, target_lang))
             continue
         source_forms = source_plurals.pop(text.plural, None)
         if source_forms is None:

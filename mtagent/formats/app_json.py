@@ -1,0 +1,432 @@
+"""An app's texts in JSON, one language in a file: nested keys, i18next, Chrome, Angular, format.js, and Flutter's ARB.
+
+=============  ==========================================================================================
+kind           what a file looks like
+=============  ==========================================================================================
+``nested``     objects and arrays of texts; plurals as ``key_one`` and ``key_other`` (i18next) or as an
+               object with the keys ``one`` and ``other``
+``language``   the same within an object that is named for the language: ``{"de": {…}}``
+``wrapped``    ``{"locale": "de", "translations": {…}}`` (Angular), or ``entries``
+``records``    ``{"key": {"message": "…", "description": "…"}}`` (Chrome), or ``defaultMessage`` (format.js)
+``arb``        texts beside their ``@key`` with a description
+=============  ==========================================================================================
+
+An ICU message is one text. A key of a file's texts is the path to it, joined by dots; a dot in a name is ``\\.``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Union
+
+from mtagent.errors import InputError
+from mtagent.formats.documents import (
+    ByteEdit,
+    PluralForm,
+    TextEdit,
+    TranslationUnit,
+    content_of,
+    shown_id,
+)
+from mtagent.formats.json_spans import JsonFile, JsonMember, JsonValue, NewValue, surrogate_fault
+from mtagent.formats.monolingual import (
+    KeyedText,
+    joined_key,
+    language_in_path,
+    paired,
+    refuse_repeated_keys,
+    source_file,
+)
+from mtagent.text.plurals import CATEGORIES, plural_forms
+
+_TEXTS = ("message", "defaultMessage", "string", "translation")
+_NOTES = ("description", "developer_comment", "comment", "notes", "note", "context")
+_LENGTHS = ("maxLength", "max_length", "character_limit", "limit")
+_RECORD = {*_TEXTS, *_NOTES, *_LENGTHS, "id", "file", "start", "end", "line", "col", "placeholders", "example", "hash"}
+_WRAPPERS = ("translations", "entries")
+
+KeyPath = tuple[Union[str, int], ...]  # noqa: UP007
+_Order = dict[Union[str, int], "str | _Order | None"]  # noqa: UP007 - the id of a unit, or None for what only has a place
+
+
+class _AppStrings:
+    """The texts of one file, with the path and the value of each key."""
+
+    def __init__(self, path: Path, is_arb: bool) -> None:
+        self.path = path
+        self.json = JsonFile(path, content_of(path))
+        self.language: str | None = None
+        self.base: JsonValue = self.json.root
+        self.texts: list[KeyedText] = []
+        self.paths: dict[str, KeyPath] = {}
+        self.values: dict[str, JsonValue] = {}
+        if self.json.root.kind != "object":
+            raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
+        self.kind = self._kind(is_arb)
+        if self.kind == "arb":
+            self._read_arb()
+        elif self.kind == "records":
+            self._read_records()
+        else:
+            self._read_nested(self.base, ())
+        refuse_repeated_keys(path, self.texts)
+
+    def _kind(self, is_arb: bool) -> str:
+        members = {str(member.key): member.value for member in self.json.root.members}
+        locale = members.get("@@locale") if is_arb or "@@locale" in members else members.get("locale")
+        if locale is not None and locale.kind == "string":
+            self.language = locale.text or None
+        if is_arb or "@@locale" in members:
+            return "arb"
+        if "$schema" in members:
+            line = self.json.line_of(members["$schema"].start)
+            raise InputError(f"{self.path}:{line}: names a $schema, so it is a configuration and not an app's texts")
+        if self.language is not None:
+            for name in _WRAPPERS:
+                wrapped = members.get(name)
+                if wrapped is not None and wrapped.kind == "object":
+                    self.base = wrapped
+                    return "wrapped"
+        if members and all(_is_record(value) for value in members.values()):
+            return "records"
+        if len(members) == 1:
+            name, value = next(iter(members.items()))
+            if value.kind == "object" and plural_forms(name):
+                self.language = name
+                self.base = value
+                return "language"
+        return "nested"
+
+    def _read_arb(self) -> None:
+        members = {member.key: member.value for member in self.base.members}
+        for member in self.base.members:
+            key = str(member.key)
+            if key.startswith("@"):
+                continue
+            if member.value.kind != "string":
+                self._refuse(member, (key,))
+            metadata = _strings_of(members.get(f"@{key}"))
+            notes = [metadata[name] for name in ("description", "context") if metadata.get(name)]
+            notes += _arb_placeholders(members.get(f"@{key}"))
+            locked = metadata.get("x-translate") == "false"
+            self._add((key,), member.value, KeyedText(
+                key=key, text=member.value.text, line=self.json.line_of(member.start), notes=tuple(notes),
+                max_length=_length_of(metadata), locked=locked,
+            ))  # fmt: skip
+
+    def _read_records(self) -> None:
+        for member in self.base.members:
+            metadata = _strings_of(member.value)
+            name = next(name for name in _TEXTS if name in metadata)
+            value = member.value.get(name)
+            assert value is not None
+            key = joined_key([member.key])
+            notes = [metadata[note] for note in _NOTES if metadata.get(note)]
+            self._add((member.key, name), value, KeyedText(
+                key=key, text=value.text, line=self.json.line_of(value.start), notes=tuple(notes),
+                max_length=_length_of(metadata),
+            ))  # fmt: skip
+
+    def _read_nested(self, container: JsonValue, path: KeyPath) -> None:
+        names = {str(member.key) for member in container.members if not member.value.is_container}
+        is_plural = container.kind == "object" and "other" in names and len(container.members) == len(names) > 1
+        is_plural = is_plural and names <= set(CATEGORIES)
+        for member in container.members:
+            place = (*path, member.key)
+            value = member.value
+            if value.kind == "object" and container.kind == "array":
+                self._refuse(member, place)
+            if value.is_container:
+                self._read_nested(value, place)
+            elif value.kind == "number" or (value.kind == "word" and value.text != "null"):
+                self._refuse(member, place)
+            else:
+                self._add_nested(member, place, names, is_plural)
+
+    def _add_nested(self, member: JsonMember, path: KeyPath, names: set[str], is_plural: bool) -> None:
+        key = joined_key(path)
+        name = str(member.key)
+        stem, underscore, suffix = name.rpartition("_")
+        category: str | None = None
+        prefix = ""
+        form: PluralForm | None = None
+        if is_plural:
+            category, prefix = name, key[: -len(name)]
+        elif underscore and suffix in CATEGORIES and f"{stem}_other" in names:
+            category, prefix = suffix, key[: -len(suffix)]
+        elif f"{name}_plural" in names:
+            form = PluralForm(0, 2, category="one")
+        elif suffix == "plural" and stem in names:
+            form = PluralForm(1, 2, category="other")
+        self._add(path, member.value, KeyedText(
+            key=key, text=member.value.text if member.value.kind == "string" else None,
+            line=self.json.line_of(member.start), category=category, plural_prefix=prefix, form=form,
+        ))  # fmt: skip
+
+    def _add(self, path: KeyPath, value: JsonValue, text: KeyedText) -> None:
+        self.texts.append(text)
+        self.paths[text.key] = path
+        self.values[text.key] = value
+
+    def _refuse(self, member: JsonMember, path: KeyPath) -> None:
+        value = member.value
+        what = {"object": "an object", "array": "a list", "number": "a number"}.get(value.kind, value.text)
+        raise InputError(
+            f"{self.path}:{self.json.line_of(member.start)}: is not a file of an app's texts: the value of "
+            f"{shown_id(joined_key(path))} is {what}; expected a text"
+        )
+
+
+class AppJsonFile:
+    """A JSON or ARB file that has been read, with the texts of its source file."""
+
+    def __init__(self, path: Path, source: Path, target_lang: str | None, is_arb: bool) -> None:
+        self.path = path
+        self._strings = _AppStrings(path, is_arb)
+        self._source = _AppStrings(source, is_arb)
+        self.data = self._strings.json.data
+        if not any(text.text for text in self._source.texts):
+            raise InputError(f"{source}:1: has no texts")
+        self._refuse_other_kind()
+        self.units = paired(
+            self._source.texts,
+            self._strings.texts,
+            self._source.language or language_in_path(source),
+            self._strings.language or target_lang or language_in_path(path),
+        )
+        self._order = self._ordered(unit.id for unit in self.units)
+        self._without_place = dict(self._misplaced(self._order, self._strings.base))
+
+    def fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Why the file cannot hold ``target``."""
+        line = self._without_place.get(unit.id)
+        if line is not None:
+            return f"has no place: line {line} has another kind of value than {self._source.path}; make them alike"
+        return surrogate_fault(target)
+
+    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets."""
+        json = self._strings.json
+        edits = []
+        missing = {}
+        for unit_id, target in targets.items():
+            value = self._strings.values.get(unit_id)
+            if value is None:
+                missing[unit_id] = json.literal(target)
+            else:
+                edits.append(json.replacement(value, json.literal(target)))
+        if missing:
+            edits += self._additions(self._order, self._strings.base, missing)
+        return json.file.byte_edits(edits)
+
+    def _refuse_other_kind(self) -> None:
+        kinds = {self._source.kind, self._strings.kind}
+        if len(kinds) == 1 or kinds == {"records", "nested"}:
+            return
+        if not self._strings.json.root.members and self._source.kind not in ("wrapped", "language"):
+            return
+        raise InputError(
+            f"{self.path}:1: has texts of the kind {self._strings.kind}, but {self._source.path} of the kind "
+            f"{self._source.kind}; give both the same form"
+        )
+
+    # -- texts that the file lacks
+
+    def _path_of(self, unit_id: str) -> KeyPath:
+        """Where a unit's text belongs in the file."""
+        path = self._strings.paths.get(unit_id) or self._source.paths.get(unit_id)
+        if path is not None:
+            return path
+        # A plural form that the source lacks is where the source has the others.
+        return self._plural_paths[unit_id]
+
+    def _ordered(self, unit_ids: Iterable[str]) -> _Order:
+        """The units as a tree of keys in the source's order."""
+        order: _Order = {}
+        self._plural_paths = self._added_forms()
+        if self._source.kind == "arb":
+            for strings in (self._source, self._strings):
+                order |= {member.key: None for member in strings.base.members if str(member.key).startswith("@@")}
+        as_records = self._source.kind == "records" and (
+            self._strings.kind == "records" or not self._strings.json.root.members
+        )
+        for unit_id in unit_ids:
+            path = self._path_of(unit_id)
+            if self._source.kind == "records":
+                order[path[0]] = unit_id if not as_records else {path[-1]: unit_id}
+                continue
+            node = order
+            for key in path[:-1]:
+                child = node.setdefault(key, {})
+                if not isinstance(child, dict):
+                    break
+                node = child
+            node[path[-1]] = unit_id
+            if self._source.kind == "arb":
+                order[f"@{path[0]}"] = None
+        return order
+
+    def _added_forms(self) -> dict[str, KeyPath]:
+        paths = {}
+        for text in self._source.texts:
+            if text.category is None:
+                continue
+            path = self._source.paths[text.key]
+            stem = str(path[-1]).removesuffix(text.category)
+            for category in CATEGORIES:
+                paths[text.key_of(category)] = (*path[:-1], stem + category)
+        return paths
+
+    def _misplaced(self, order: _Order, container: JsonValue) -> Iterator[tuple[str, int]]:
+        """The units that have no place in the file, because it has another kind of value there; with its line."""
+        members = {member.key: member for member in container.members}
+        for key, child in order.items():
+            member = members.get(key)
+            if member is None or child is None:
+                continue
+            line = self._strings.json.line_of(member.start)
+            if isinstance(child, str):
+                if member.value.is_container:
+                    yield child, line
+            elif member.value.is_container:
+                is_array = member.value.kind == "array"
+                if is_array == all(isinstance(name, int) for name in child):
+                    yield from self._misplaced(child, member.value)
+                else:
+                    yield from ((unit_id, line) for unit_id in _leaves(child))
+            elif member.value.kind == "string":
+                yield from ((unit_id, line) for unit_id in _leaves(child))
+
+    def _additions(self, order: _Order, container: JsonValue, missing: Mapping[str, str]) -> Iterator[TextEdit]:
+        """The edits that add what a container lacks, each after the key that is before it in the source."""
+        json = self._strings.json
+        members = {member.key: member for member in container.members}
+        after: JsonMember | None = None
+        lacking: list[tuple[str, NewValue]] = []
+        unused = 0  # empty items at the end of ``lacking``, which are only written before one with a text
+        for key, child in order.items():
+            member = members.get(key)
+            if member is None:
+                new = self._new(key, child, missing)
+                if new is not None:
+                    lacking.append((str(key), new))
+                    unused = 0
+                elif container.kind == "array":
+                    lacking.append((str(key), _empty(child)))
+                    unused += 1
+                continue
+            if lacking:
+                yield json.addition(container, lacking, after)
+                lacking = []
+            after = member
+            if isinstance(child, dict):
+                if member.value.is_container:
+                    yield from self._additions(child, member.value, missing)
+                else:
+                    new = self._new(key, child, missing)
+                    if new is not None:
+                        yield json.replacement(member.value, new)
+        lacking = lacking[: len(lacking) - unused]
+        if lacking:
+            yield json.addition(container, lacking, after)
+
+    def _new(self, key: str | int, child: str | _Order | None, missing: Mapping[str, str]) -> NewValue | None:
+        """What a key gets that the file lacks; ``None`` if none of its texts is new."""
+        if child is None:
+            return None
+        if isinstance(child, str):
+            return missing.get(child)
+        if self._source.kind == "records":
+            return self._new_record(child, missing)
+        items = {name: self._new(name, value, missing) for name, value in child.items()}
+        written = {str(name): value for name, value in items.items() if value is not None}
+        if not written:
+            return None
+        if not all(isinstance(name, int) for name in items):
+            return written
+        last = max(int(name) for name in written)
+        return [items[name] or _empty(value) for name, value in child.items() if int(name) <= last]
+
+    def _new_record(self, child: _Order, missing: Mapping[str, str]) -> NewValue | None:
+        """The source's record with another text: programs need its placeholders in each language."""
+        unit_id = next(iter(_leaves(child)))
+        literal = missing.get(unit_id)
+        if literal is None:
+            return None
+        text = self._source.values[unit_id]
+        record = next(
+            member.value for member in self._source.base.members if member.key == self._source.paths[unit_id][0]
+        )
+        return self._source.json.copied(record, lambda value: literal if value is text else None)
+
+
+def _empty(child: str | _Order | None) -> NewValue:
+    """An item that is only there because another one follows it."""
+    return [] if isinstance(child, dict) else '""'
+
+
+def _leaves(order: _Order) -> Iterator[str]:
+    for child in order.values():
+        if isinstance(child, dict):
+            yield from _leaves(child)
+        elif child is not None:
+            yield child
+
+
+def _is_record(value: JsonValue) -> bool:
+    """Whether a value is a text with remarks, such as ``{"message": "…", "description": "…"}``."""
+    if value.kind != "object":
+        return False
+    strings = _strings_of(value)
+    return sum(name in strings for name in _TEXTS) == 1 and all(member.key in _RECORD for member in value.members)
+
+
+def _strings_of(value: JsonValue | None) -> dict[str, str]:
+    """The members of an object that aren't containers, as texts."""
+    if value is None:
+        return {}
+    return {str(member.key): member.value.text for member in value.members if not member.value.is_container}
+
+
+def _length_of(metadata: Mapping[str, str]) -> int | None:
+    for name in _LENGTHS:
+        if metadata.get(name, "").isdecimal():
+            return int(metadata[name]) or None
+    return None
+
+
+def _arb_placeholders(metadata: JsonValue | None) -> Iterator[str]:
+    """A note for each placeholder that has a description or an example."""
+    placeholders = metadata.get("placeholders") if metadata is not None else None
+    for member in placeholders.members if placeholders is not None else []:
+        details = _strings_of(member.value)
+        texts = [details[name] for name in ("description", "example") if details.get(name)]
+        if texts:
+            yield f"{{{member.key}}}: {', for example '.join(texts)}"
+
+
+class AppJson:
+    """JSON files with an app's texts in one language."""
+
+    name = "json"
+    suffixes: tuple[str, ...] = (".json",)
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppJsonFile:
+        """Read a file and the file with its sources. Raises :class:`InputError`, beginning with ``file:line``."""
+        return AppJsonFile(path, source_file(path, source), target_lang, is_arb=False)
+
+
+class Arb:
+    """Flutter's application resource bundles."""
+
+    name = "arb"
+    suffixes: tuple[str, ...] = (".arb",)
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppJsonFile:
+        """Read a file and the file with its sources. Raises :class:`InputError`, beginning with ``file:line``."""
+        return AppJsonFile(path, source_file(path, source), target_lang, is_arb=True)
+
+
+APP_JSON = AppJson()
+ARB = Arb()
