@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import plistlib
 import tracemalloc
 from pathlib import Path
 
 import javaproperties
 import openstep_plist
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
 from mtagent.formats.documents import LocalizationFile, TranslationUnit, replaced
+from mtagent.formats.xml_spans import INVALID
 from tests.commands import Shell
 
 ANY_TEXT = st.text(
@@ -231,6 +235,317 @@ def test_apple_reads_any_text_written_into_strings(tmp_path: Path, target: str, 
     assert {unit.target for unit in opened(tmp_path, "L.strings", new, source).units} == {text}
 
 
+# -- Android
+
+ANDROID = """<?xml version="1.0" encoding="utf-8"?>
+<!-- Licence -->
+<resources xmlns:tools="http://schemas.android.com/tools">
+    <!-- Section -->
+
+    <!-- Shown on the door -->
+    <string name="open" tools:ignore="x">Offen</string> <!-- big -->
+    <string name="say">Er sagt \\"ja\\"\\n  und   \\'nein\\' &amp; \\u00e4\\\\</string>
+    <string name="quoted">"  Ist's  zu "</string>
+    <string name="html"><![CDATA[<b>Fett</b>]]></string>
+    <string name="styled">
+        Drück <b>die <i>Taste</i></b>.
+    </string>
+    <string name="empty"/>
+    <string name="link">@string/open</string>
+    <string name="brand" translatable="false">Acme</string>
+    <plurals name="dogs">
+        <item quantity="one">%d Hund</item>
+        <item quantity="other">%d Hunde</item>
+    </plurals>
+    <string-array name="days">
+        <!-- first -->
+        <item>Mo</item>
+    </string-array>
+    <color name="red">#f00</color>
+</resources>
+"""
+ANDROID_EN = """<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <string name="first">First</string>
+    <string name="open">Open</string>
+    <string name="greeting" formatted="false">Hi <xliff:g id="name" example="Ann">%1$s</xliff:g>!<br/></string>
+    <string name="say">He says</string>
+    <string name="quoted">It's closed</string>
+    <string name="html"><![CDATA[<b>Bold</b>]]></string>
+    <string name="styled">Press <b>the <i>key</i></b>.</string>
+    <string name="empty">Empty</string>
+    <string name="link">@string/open</string>
+    <string name="brand">Acme</string>
+    <plurals name="dogs"><item quantity="one">%d dog</item><item quantity="other">%d dogs</item></plurals>
+    <plurals name="cats">
+        <item quantity="one">%d cat</item>
+        <item quantity="other">%d cats</item>
+    </plurals>
+    <string-array name="days"><item>Mon</item><item>Tue</item><item>Wed</item></string-array>
+    <string-array name="months">
+        <item>Jan</item>
+        <item>Feb</item>
+    </string-array>
+</resources>
+"""
+
+
+def shown_by_android(element: etree._Element) -> str:
+    """The text of an element without inline tags, read in the way that Android's documentation describes."""
+    characters: list[str] = []
+    in_quotes = after_space = False
+    raw = iter("".join(element.itertext()).strip(" \t\n\r"))
+    for character in raw:
+        if character == '"':
+            in_quotes = not in_quotes
+        elif character in " \t\n\r" and not in_quotes:
+            if not after_space:
+                characters.append(" ")
+            after_space = True
+            continue
+        elif character == "\\":
+            code = next(raw)
+            if code == "u":
+                code = chr(int("".join(next(raw) for _ in range(4)), 16))
+            characters.append({"n": "\n", "t": "\t"}.get(code, code))
+        else:
+            assert in_quotes or character != "'"
+            characters.append(character)
+        after_space = False
+    return "".join(characters)
+
+
+def test_android_texts_are_what_android_shows(tmp_path: Path) -> None:
+    document = opened(tmp_path, "strings.xml", ANDROID, ANDROID_EN)
+    units = by_id(document)
+    assert units["open"].notes == ("Shown on the door",)
+    assert units["say"].target == "Er sagt \"ja\"\n und 'nein' & ä\\"
+    assert (units["quoted"].target, units["html"].target) == ("  Ist's  zu ", "<b>Fett</b>")
+    assert units["styled"].target == "Drück <1>die <2>Taste</2></1>."
+    assert (units["styled"].source, units["styled"].inline["</2>"]) == ("Press <1>the <2>key</2></1>.", "</i>")
+    assert (units["greeting"].source, units["greeting"].target) == ("Hi <1/>!<2/>", None)
+    assert units["greeting"].inline["<1/>"] == '<xliff:g id="name" example="Ann">%1$s</xliff:g>'
+    assert [unit.id for unit in document.units if unit.locked] == ["link", "brand"]
+    assert [units[key].target for key in ("dogs.one", "dogs.other", "cats.other", "days.0", "days.2")] == [
+        "%d Hund", "%d Hunde", None, "Mo", None,
+    ]  # fmt: skip
+    form = units["dogs.other"].plural
+    assert form is not None
+    assert (form.category, form.number, form.count) == ("other", 1, 2)
+    unlocked = {unit.id: unit.target for unit in document.units if unit.target is not None and not unit.locked}
+    assert replaced(document, unlocked) == document.data
+
+
+@pytest.mark.parametrize(
+    ("targets", "old", "new"),
+    [
+        ({"open": "@ 'a'  \"b\"\t<&>\\ "}, ">Offen<", ">\\@ \\'a\\' \\u0020\\\"b\\\"\\t&lt;&amp;&gt;\\\\\\u0020<"),
+        ({"quoted": "Ist's \"zu\"\n  "}, '"  Ist\'s  zu "', '"Ist\'s \\"zu\\"\\n  "'),
+        ({"html": "<i>'</i>"}, "<![CDATA[<b>Fett</b>]]>", "<![CDATA[<i>\\'</i>]]>"),
+        ({"styled": "<1>A <2>b</2> </1>"}, "Drück <b>die <i>Taste</i></b>.", "<b>A <i>b</i>\\u0020</b>"),
+        ({"empty": "Leer"}, '<string name="empty"/>', '<string name="empty">Leer</string>'),
+        ({"first": "A"}, "    <!-- Shown", '    <string name="first">A</string>\n    <!-- Shown'),
+        (
+            {"greeting": "<2/>He <1/>"},
+            "</string> <!-- big",
+            '</string>\n    <string name="greeting" formatted="false"><br/>He '
+            '<xliff:g xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2" id="name" example="Ann">%1$s</xliff:g>'
+            "</string> <!-- big",
+        ),
+        ({"days.1": "Di", "days.0": "M"}, "<item>Mo</item>", "<item>M</item>\n        <item>Di</item>"),
+        ({"days.2": "Mi"}, "<item>Mo</item>", "<item>Mo</item>\n        <item>Tue</item>\n        <item>Mi</item>"),
+        (
+            {"months.0": "Jän"},
+            "</string-array>",
+            '</string-array>\n    <string-array name="months">\n        <item>Jän</item>\n        <item>Feb</item>\n'
+            "    </string-array>",
+        ),
+        (
+            {"cats.other": "%d Katzen"},
+            "</plurals>",
+            '</plurals>\n    <plurals name="cats">\n        <item quantity="other">%d Katzen</item>\n    </plurals>',
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_android_files_keep_their_layout(
+    tmp_path: Path, targets: dict[str, str], old: str, new: str, newline: str
+) -> None:
+    document = opened(tmp_path, "strings.xml", ANDROID.replace("\n", newline), ANDROID_EN)
+    assert ANDROID.count(old) == 1
+    assert replaced(document, targets).decode() == ANDROID.replace(old, new).replace("\n", newline)
+
+
+@pytest.mark.parametrize("empty", ["<resources/>", "<resources></resources>", "<resources>\n</resources>"])
+def test_an_empty_android_file_is_filled(tmp_path: Path, empty: str) -> None:
+    document = opened(tmp_path, "strings.xml", empty, ANDROID_EN)
+    new = replaced(document, {"first": "A", "cats.one": "K", "brand": "B"})
+    assert new.decode() == (
+        '<resources>\n    <string name="first">A</string>\n    <string name="brand">B</string>\n'
+        '    <plurals name="cats">\n        <item quantity="one">K</item>\n'
+        '        <item quantity="other">%d cats</item>\n    </plurals>\n</resources>'
+    )
+
+
+def test_plurals_have_the_forms_of_the_target_language(tmp_path: Path) -> None:
+    source = written(tmp_path, "values/strings.xml", ANDROID_EN)
+    path = written(tmp_path, "values-ru/strings.xml", ANDROID)
+    document = document_format(path).open(path, source, "ru")
+    assert [unit.id for unit in document.units if unit.id.startswith("dogs")] == [
+        "dogs.one", "dogs.few", "dogs.many", "dogs.other",
+    ]  # fmt: skip
+    new = replaced(document, {"dogs.many": "M", "dogs.few": "F", "cats.few": "K"}).decode()
+    items = ANDROID[ANDROID.index('<plurals name="dogs">') : ANDROID.index("    <string-array")]
+    one = '<item quantity="one">%d Hund</item>'
+    added = '\n        <item quantity="few">F</item>\n        <item quantity="many">M</item>'
+    cats = (
+        '    <plurals name="cats">\n        <item quantity="few">K</item>\n'
+        '        <item quantity="other">%d cats</item>\n    </plurals>\n'
+    )
+    assert new == ANDROID.replace(items, items.replace(one, one + added) + cats)
+    japanese = document_format(path).open(path, source, "ja")
+    assert [unit.id for unit in japanese.units if unit.id.startswith("cats")] == ["cats.other"]
+    assert b'quantity="one">%d cat' not in replaced(japanese, {"cats.other": "K"})
+
+
+@hostile_texts
+@given(text=ANY_TEXT)
+@pytest.mark.parametrize("target", ["x", '" x "', "<![CDATA[x]]>", "\n  x\n"])
+def test_android_shows_any_text_as_it_was_written(tmp_path: Path, target: str, text: str) -> None:
+    source = '<resources><string name="a">b</string><string name="c">d</string></resources>'
+    file = f'<resources>\n<string name="a">{target}</string>\n</resources>'
+    new = replaced(opened(tmp_path, "strings.xml", file, source), {"a": text, "c": text})
+    assert [shown_by_android(element) for element in etree.fromstring(new)] == [text, text]
+    assert [unit.target for unit in opened(tmp_path, "strings.xml", new, source).units] == [text, text]
+
+
+# -- .resx
+
+RESX = """\ufeff<?xml version="1.0" encoding="utf-8"?>
+<root>
+  <resheader name="version"><value>2.0</value></resheader>
+  <data name="Title" xml:space="preserve">
+    <value> Alte "Autos" &lt;b> </value>
+    <comment>The window's title</comment>
+  </data>
+  <data name="Icon" type="System.Resources.ResXFileRef, System.Windows.Forms"><value>a.png</value></data>
+  <data name=">>label1.Name" xml:space="preserve"><value>label1</value></data>
+  <data name="$this.Text" xml:space="preserve"><value>Fenster</value></data>
+  <data name="$this.Name" xml:space="preserve"><value>Form1</value></data>
+  <data name="Image" mimetype="application/x-microsoft.net.object.bytearray.base64"><value>AAA=</value></data>
+  <data name="Empty" xml:space="preserve"><value/></data>
+</root>"""
+RESX_EN = """<root>
+  <data name="Title" xml:space="preserve"><value>Old cars</value></data>
+  <data name="New" xml:space="preserve">
+    <value>New</value>
+    <comment>A button</comment>
+  </data>
+  <data name="$this.Text" xml:space="preserve"><value>Window</value></data>
+  <data name="Empty" xml:space="preserve"><value>Empty</value></data>
+</root>"""
+
+
+@pytest.mark.parametrize("name", ["R.de.resx", "R.resw"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_resx_entries_that_are_texts_are_read_and_written(tmp_path: Path, name: str, newline: str) -> None:
+    document = opened(tmp_path, name, RESX.replace("\n", newline), RESX_EN)
+    units = by_id(document)
+    assert list(units) == ["Title", "New", "$this.Text", "Empty"]
+    assert (units["Title"].target, units["Title"].notes) == (' Alte "Autos" <b> ', ("The window's title",))
+    assert (units["New"].target, units["New"].notes, units["Empty"].target) == (None, ("A button",), "")
+    assert (
+        replaced(document, {unit.id: unit.target for unit in document.units if unit.target is not None})
+        == document.data
+    )
+    new = replaced(document, {"Title": " <A> & B\n", "New": "Neu", "Empty": "Leer"}).decode()
+    expected = RESX.replace(' Alte "Autos" &lt;b> ', " &lt;A&gt; &amp; B\n").replace("<value/>", "<value>Leer</value>")
+    added = (
+        '  <data name="New" xml:space="preserve">\n    <value>Neu</value>\n    <comment>A button</comment>\n  </data>\n'
+    )
+    assert new == expected.replace('  <data name="Icon"', added + '  <data name="Icon"').replace("\n", newline)
+
+
+# -- .stringsdict
+
+STRINGSDICT = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+\t<!-- Below the list -->
+\t<key>%d files. In %d</key>
+\t<dict>
+\t\t<key>NSStringLocalizedFormatKey</key>
+\t\t<string>%#@files@ in %#@folders@</string>
+\t\t<key>files</key>
+\t\t<dict>
+\t\t\t<key>NSStringFormatSpecTypeKey</key>
+\t\t\t<string>NSStringPluralRuleType</string>
+\t\t\t<key>NSStringFormatValueTypeKey</key>
+\t\t\t<string>d</string>
+\t\t\t<key>one</key>
+\t\t\t<string>%d file</string>
+\t\t\t<key>other</key>
+\t\t\t<string>%d files</string>
+\t\t</dict>
+\t</dict>
+\t<key>width</key>
+\t<dict>
+\t\t<key>NSStringVariableWidthRuleType</key>
+\t\t<dict>
+\t\t\t<key>20</key>
+\t\t\t<string>Short</string>
+\t\t</dict>
+\t</dict>
+</dict>
+</plist>
+"""
+EMPTY_STRINGSDICT = STRINGSDICT[: STRINGSDICT.index("<dict>")] + "<dict/>\n</plist>\n"
+
+
+def test_stringsdict_forms_are_read_and_written(tmp_path: Path) -> None:
+    source = written(tmp_path, "en.lproj/L.stringsdict", STRINGSDICT)
+    path = written(tmp_path, "cs.lproj/L.stringsdict", STRINGSDICT.replace("%d file<", "%d soubor<"))
+    document = document_format(path).open(path, source)
+    key = "%d files\\. In %d"
+    assert [unit.id for unit in document.units] == [
+        key, f"{key}.files.one", f"{key}.files.few", f"{key}.files.other",
+        "width.NSStringVariableWidthRuleType.20",
+    ]  # fmt: skip
+    assert (document.units[1].target, document.units[1].notes) == ("%d soubor", ("Below the list",))
+    assert (document.units[2].source, document.units[2].target, document.units[2].target_lang) == (
+        "%d files",
+        None,
+        "cs",
+    )
+    new = replaced(document, {f"{key}.files.few": "%d <soubory>", key: "%#@files@ v %#@folders@"})
+    added = "<string>%d soubor</string>\n\t\t\t<key>few</key>\n\t\t\t<string>%d &lt;soubory&gt;</string>"
+    expected = document.data.decode().replace("<string>%d soubor</string>", added).replace("@ in %", "@ v %")
+    assert new.decode() == expected
+    assert plistlib.loads(new)["%d files. In %d"]["files"]["few"] == "%d <soubory>"
+
+
+def test_a_missing_stringsdict_entry_is_copied_from_the_source(tmp_path: Path) -> None:
+    document = opened(tmp_path, "L.stringsdict", EMPTY_STRINGSDICT, STRINGSDICT)
+    key = "%d files\\. In %d"
+    new = replaced(document, {f"{key}.files.other": "%d Dateien", "width.NSStringVariableWidthRuleType.20": "Kurz"})
+    expected = plistlib.loads(STRINGSDICT.encode())
+    expected["%d files. In %d"]["files"]["other"] = "%d Dateien"
+    del expected["%d files. In %d"]["files"]["one"]
+    expected["width"]["NSStringVariableWidthRuleType"]["20"] = "Kurz"
+    assert plistlib.loads(new) == expected
+
+
+@hostile_texts
+@given(text=ANY_TEXT.filter(lambda text: not INVALID.search(text)))
+def test_plistlib_and_lxml_read_any_text_written_into_xml(tmp_path: Path, text: str) -> None:
+    document = opened(tmp_path, "L.stringsdict", STRINGSDICT, STRINGSDICT)
+    new = plistlib.loads(replaced(document, {"%d files\\. In %d.files.one": text}))
+    assert new["%d files. In %d"]["files"]["one"] == text
+    document = opened(tmp_path, "R.resx", RESX, RESX_EN)
+    values = etree.fromstring(replaced(document, {"Empty": text, "New": text})).findall("data/value")
+    assert [value.text or "" for value in values].count(text) >= 2
+
+
 # -- broken files
 
 
@@ -266,13 +581,41 @@ def test_apple_reads_any_text_written_into_strings(tmp_path: Path, target: str, 
         ("L.strings", b"bplist00\xd1\x01", ":1: is compiled"),
         ("L.strings", '<?xml version="1.0"?><plist/>', ":1: is a property list in XML"),
         ("L.strings", "", ": is empty"),
+        ("strings.xml", "<resources>\n<string name='a'>1</string>", r":2:\d+: not well-formed XML: no element found"),
+        (
+            "strings.xml",
+            "<resources>\n<string name='a'/><string name='a'/></resources>",
+            ":2: the key 'a' is already used",
+        ),
+        ("strings.xml", "<resources>\n<string>1</string></resources>", ":2: <string> has no name; give it one"),
+        (
+            "strings.xml",
+            "<resources>\n<string name='a'>\\u12</string></resources>",
+            r":2: \\u without four hexadecimal",
+        ),
+        ("strings.xml", "<resources>\n<string name='a'>\\ud83d</string></resources>", ":2: has half of a surrogate"),
+        (
+            "strings.xml",
+            "<resources><plurals name='a'>\n<item quantity='1'>b</item></plurals></resources>",
+            ":2: the quantity '1' is none of zero, one,",
+        ),
+        ("strings.xml", "\n<sst/>", ":2: the first element is <sst>, not <resources>"),
+        ("strings.xml", "<!DOCTYPE r [\n<!ENTITY a 'a'>]><resources/>", ":2: declares the entity 'a'"),
+        ("strings.xml", "<!DOCTYPE r [\n<!ENTITY a SYSTEM 'b'>]><resources/>", ":2: declares the entity 'a'"),
+        ("strings.xml", b"<resources>\n\xe9</resources>", r":2:\d+: byte 0xE9 is not utf-8"),
+        ("R.resx", "<root>\n<data name='a'/></root>", ":2: the entry 'a' has no <value>"),
+        ("R.resx", "<plist/>", ":1: the first element is <plist>, not <root>"),
+        ("L.stringsdict", "<plist/>", ":1: <plist> doesn't hold a <dict>"),
+        ("L.stringsdict", "<plist><dict>\n<string/></dict></plist>", ":2: expected <key>, not <string>"),
+        ("L.stringsdict", "<plist><dict>\n<key>a</key></dict></plist>", ":2: the key 'a' has no value"),
     ],
 )
 @pytest.mark.parametrize("side", ["de", "en"])
 def test_a_broken_file_is_refused_with_its_line(
     tmp_path: Path, name: str, content: str | bytes, message: str, side: str
 ) -> None:
-    contents = {"de": "a=1;", "en": "a=1;", side: content}
+    sound = {"strings.xml": "<resources/>", "R.resx": "<root/>", "L.stringsdict": "<plist><dict/></plist>"}
+    contents = {"de": sound.get(name, "a=1;"), "en": sound.get(name, "a=1;"), side: content}
     with pytest.raises(InputError, match=f"/{side}/{name}{message}"):
         opened(tmp_path, name, contents["de"], contents["en"])
 
@@ -299,6 +642,30 @@ def test_a_long_line_needs_little_memory(tmp_path: Path, content: str) -> None:
 
 
 # -- the command
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "language"),
+    [
+        ("m_de.properties", "m.properties", "de"),
+        ("m_pt_BR.properties", "m_en.properties", "pt_BR"),
+        ("R.de.resx", "R.resx", "de"),
+        ("de.lproj/L.strings", "en.lproj/L.strings", "de"),
+        ("values-de/strings.xml", "values/strings.xml", "de"),
+        ("values-de-rAT/strings.xml", "values/strings.xml", "de-AT"),
+        ("values-b+sr+Latn/strings.xml", "values/strings.xml", "sr-Latn"),
+    ],
+)
+def test_a_path_names_its_language_and_the_error_its_likely_source(
+    tmp_path: Path, target: str, source: str, language: str
+) -> None:
+    content = {"properties": "a=1", "strings": "a=1;", "xml": "<resources><string name='a'>1</string></resources>"}
+    content["resx"] = "<root><data name='a'><value>1</value></data></root>"
+    ending = target.rpartition(".")[2]
+    path, source_path = written(tmp_path, target, content[ending]), written(tmp_path, source, content[ending])
+    assert document_format(path).open(path, source_path).units[0].target_lang == language
+    with pytest.raises(InputError, match=regex.escape(f"--source {source_path}")):
+        document_format(path).open(path)
 
 
 def test_units_of_two_files_are_listed_and_written_back(shell: Shell) -> None:

@@ -38,6 +38,7 @@ from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
 from mtagent.formats.xliff import XLIFF
+from mtagent.formats.xml_resources import ANDROID, RESX, STRINGSDICT
 
 ENTRY_POINTS = "mtagent.formats"
 F = TypeVar("F", Format, RatingFormat, DocumentFormat)
@@ -50,7 +51,9 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB, PROPERTIES, STRINGS)}
+DOCUMENTS: dict[str, DocumentFormat] = {
+    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
+}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -59,7 +62,11 @@ UNSUPPORTED = {
         "`mtagent units` lists its texts and writes them back",
     ),
     "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
-    "properties strings": ("a file of an app's strings", "`mtagent units` lists its texts and writes them back"),
+    "properties strings stringsdict resx resw": (
+        "a file of an app's texts",
+        "`mtagent units` lists them and writes them back",
+    ),
+    "xml": ("structured text", "`mtagent units` lists the texts of Android's; extract those of others to .txt or .csv"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
@@ -70,8 +77,8 @@ UNSUPPORTED = {
     ),
     "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
     "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "stringsdict resx ts ftl": (
+    "html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
+    "ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),
