@@ -73,7 +73,7 @@ UNSUPPORTED = {
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": (
         "one JSON value",
-        "`mtagent units` lists an app's texts; or write an object a line: jq -c '.[]' FILE.json > FILE.jsonl",
+        "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
     ),
     "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
     "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),

@@ -27,7 +27,7 @@ _WHITE_SPACE = regex.compile(r"[ \t\r\n]*+")
 _INDENT = regex.compile(r"[ \t]*+")
 _ESCAPE = regex.compile(r"\\(?:u([0-9A-Fa-f]{4})(?:\\u([Dd][C-Fc-f][0-9A-Fa-f]{2}))?|(.))")
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_TO_SHORT = {character: f"\\{letter}" for letter, character in _SHORT.items()} | {'"': '\\"', "\\": "\\\\"}
+_TO_SHORT = {character: f"\\{letter}" for letter, character in _SHORT.items()} | {'"': '\\"', "\\": "\\\\", "/": "\\/"}
 _SURROGATE = regex.compile("[\ud800-\udfff]")
 
 NewValue = Union[str, dict[str, "NewValue"], list["NewValue"]]  # noqa: UP007 - a recursive alias of mypy
@@ -77,20 +77,16 @@ class JsonFile:
 
     def literal(self, text: str) -> str:
         """``text`` as a string, with the escapes that the file uses."""
-        pieces = ['"']
-        for character in text:
-            if character in _TO_SHORT:
-                pieces.append(_TO_SHORT[character])
-            elif character == "/" and self._escaping.slash:
-                pieces.append("\\/")
-            elif character < " " or self._escaping.covers(character):
-                units = character.encode("utf-16-be")
-                code = units.hex().upper() if self._escaping.upper_case else units.hex()
-                pieces.append("".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4)))
-            else:
-                pieces.append(character)
-        pieces.append('"')
-        return "".join(pieces)
+        return f'"{self._escaping.pattern.sub(self._escape, text)}"'
+
+    def _escape(self, match: regex.Match[str]) -> str:
+        character = match[0]
+        if character in _TO_SHORT:
+            return _TO_SHORT[character]
+        code = character.encode("utf-16-be").hex()
+        if self._escaping.upper_case:
+            code = code.upper()
+        return "".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4))
 
     def replacement(self, value: JsonValue, new: NewValue) -> TextEdit:
         """The edit that puts ``new`` in the place of a value."""
@@ -372,32 +368,26 @@ def _unescaped(match: regex.Match[str]) -> str:
 
 
 class _Escaping:
-    """Which characters a file writes as escapes, and never as they are."""
+    """Which characters a file writes as escapes, and never as they are; ``pattern`` matches them."""
 
     def __init__(self, content: str) -> None:
-        self.slash = False
         escaped: set[str] = set()
         digits: set[str] = set()
+        characters = r'"\\\x00-\x1f'
         if "\\" in content:
             for match in _ESCAPE.finditer(content):
-                if match[3] == "/":
-                    self.slash = True
-                elif match[1]:
+                if match[1]:
                     escaped.add(_unescaped(match))
                     digits.update(match[1])
+            if "\\/" in content and not regex.search(r"(?<!\\)/", content):
+                characters += "/"
         self.upper_case = bool(digits & set("ABCDEF")) and not digits & set("abcdef")
-        self.slash = self.slash and not regex.search(r"(?<!\\)/", content)
-        self._single = {character for character in escaped if character < "\x7f" and character not in content}
-        beyond_ascii = {character for character in escaped if character > "\x7f"}
-        self._bmp = self._astral = bool(beyond_ascii) and content.isascii()
-        if beyond_ascii and not content.isascii():
-            self._bmp = min(beyond_ascii) <= "\uffff" and not regex.search("[\x80-\uffff]", content)
-            self._astral = max(beyond_ascii) > "\uffff" and not regex.search("[\U00010000-\U0010ffff]", content)
-
-    def covers(self, character: str) -> bool:
-        """Whether the file would write an escape."""
-        if character > "\uffff":
-            return self._astral
-        if character > "\x7f":
-            return self._bmp
-        return character in self._single
+        for character in sorted(escaped):
+            if " " < character < "\x7f" and character not in content:
+                characters += regex.escape(character)
+        beyond_ascii = "".join(character for character in escaped if character > "\x7f")
+        for block in ("\x80-\uffff", "\U00010000-\U0010ffff"):
+            is_escaped = content.isascii() or regex.search(f"[{block}]", beyond_ascii)
+            if beyond_ascii and is_escaped and not regex.search(f"[{block}]", content):
+                characters += block
+        self.pattern = regex.compile(f"[{characters}]")
