@@ -234,6 +234,174 @@ def test_arb_has_descriptions_and_names_its_language(tmp_path: Path) -> None:
         replaced(document, {"brand": "Spitze"})
 
 
+# -- string catalogues
+
+CATALOGUE = """{
+  "sourceLanguage" : "en",
+  "strings" : {
+    "" : {
+
+    },
+    "%lld files" : {
+      "comment" : "A count",
+      "localizations" : {
+        "en" : {
+          "variations" : {
+            "plural" : {
+              "one" : {
+                "stringUnit" : {
+                  "state" : "translated",
+                  "value" : "%lld file"
+                }
+              },
+              "other" : {
+                "stringUnit" : {
+                  "state" : "translated",
+                  "value" : "%lld files"
+                }
+              }
+            }
+          }
+        }
+      }
+    },
+    "Brand" : {
+      "shouldTranslate" : false
+    },
+    "Hello." : {
+      "localizations" : {
+        "de" : {
+          "stringUnit" : {
+            "state" : "needs_review",
+            "value" : "Hallo."
+          }
+        }
+      }
+    },
+    "Old" : {
+      "extractionState" : "stale"
+    },
+    "Tap" : {
+      "localizations" : {
+        "de" : {
+          "variations" : {
+            "device" : {
+              "mac" : {
+                "stringUnit" : {
+                  "state" : "new",
+                  "value" : ""
+                }
+              },
+              "other" : {
+                "stringUnit" : {
+                  "state" : "translated",
+                  "value" : "Tippen"
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  },
+  "version" : "1.0"
+}
+"""
+
+
+def catalogue(folder: Path, lang: str | None = "de", text: str = CATALOGUE) -> LocalizationFile:
+    path = folder / "a.xcstrings"
+    path.write_text(text, encoding="utf-8")
+    return document_format(path).open(path, target_lang=lang)
+
+
+def test_a_string_catalogue_has_states_comments_plurals_and_devices(tmp_path: Path) -> None:
+    units = by_id(catalogue(tmp_path))
+    assert {key: (unit.source, unit.target, unit.state, unit.locked) for key, unit in units.items()} == {
+        "%lld files[one]": ("%lld file", None, "new", False),
+        "%lld files[other]": ("%lld files", None, "new", False),
+        "Brand": ("Brand", None, "new", True),
+        "Hello.": ("Hello.", "Hallo.", "needs_review", False),
+        "Old": ("Old", None, "stale", False),
+        "Tap[device.mac]": ("Tap", "", "new", False),
+        "Tap[device.other]": ("Tap", "Tippen", "translated", False),
+    }
+    one = units["%lld files[one]"]
+    assert (one.notes, one.source_lang, one.target_lang, one.line) == (("A count",), "en", "de", 7)
+    assert one.plural is not None
+    assert (one.plural.category, one.plural.examples) == ("one", (1,))
+    russian = [unit.id for unit in catalogue(tmp_path, "ru").units if unit.plural]
+    assert russian == [f"%lld files[{category}]" for category in ("one", "few", "many", "other")]
+
+
+LANGUAGE = """
+          "LANG" : {
+            "stringUnit" : {
+              "state" : "translated",
+              "value" : "TEXT"
+            }
+          }"""
+
+
+def test_texts_are_added_to_a_catalogue_in_the_layout_of_xcode(tmp_path: Path) -> None:
+    document = catalogue(tmp_path)
+    assert replaced(document, {}) == CATALOGUE.encode()
+    changed = replaced(document, {"Hello.": "Hallo!", "Tap[device.mac]": "Klicken"}).decode()
+    assert changed == CATALOGUE.replace("Hallo.", "Hallo!").replace('"value" : ""', '"value" : "Klicken"')
+
+    new = LANGUAGE.replace("LANG", "fr").replace("TEXT", "Bonjour.").replace("\n  ", "\n")
+    french = catalogue(tmp_path, "fr")
+    expected = CATALOGUE.replace('"Hallo."\n          }\n        }', f'"Hallo."\n          }}\n        }},{new}')
+    assert replaced(french, {"Hello.": "Bonjour."}).decode() == expected
+
+    old = '"extractionState" : "stale"'
+    new = LANGUAGE.replace("LANG", "de").replace("TEXT", "Alt").replace("\n  ", "\n")
+    expected = CATALOGUE.replace(old, f'{old},\n      "localizations" : {{{new}\n      }}')
+    assert replaced(document, {"Old": "Alt"}).decode() == expected
+
+
+def test_added_plurals_keep_the_order_of_the_names(tmp_path: Path) -> None:
+    new = replaced(catalogue(tmp_path, "pl"), {f"%lld files[{name}]": name for name in ("one", "many", "few", "other")})
+    localizations = json.loads(new)["strings"]["%lld files"]["localizations"]
+    assert list(localizations) == ["en", "pl"]
+    plural = localizations["pl"]["variations"]["plural"]
+    assert {name: plural[name]["stringUnit"]["value"] for name in plural} == {name: name for name in sorted(plural)}
+    assert list(plural) == ["few", "many", "one", "other"]
+    path = tmp_path / "b.xcstrings"
+    path.write_bytes(new)
+    assert [unit.target for unit in document_format(path).open(path, target_lang="pl").units if unit.plural] == [
+        "one", "few", "many", "other",
+    ]  # fmt: skip
+
+
+def test_a_substitution_gets_what_the_source_says_of_its_argument(tmp_path: Path) -> None:
+    forms = '"variations": {"plural": {"other": {"stringUnit": {"state": "translated", "value": "%arg files"}}}}'
+    english = (
+        '{"stringUnit": {"state": "translated", "value": "In %#@n@"}, '
+        f'"substitutions": {{"n": {{"argNum": 1, "formatSpecifier": "lld", {forms}}}}}}}'
+    )
+    text = f'{{"sourceLanguage": "en", "strings": {{"k": {{"localizations": {{"en": {english}}}}}}}, "version": "1.0"}}'
+    document = catalogue(tmp_path, "ja", text)
+    assert [unit.id for unit in document.units] == ["k", "k[substitutions.n.other]"]
+    new = json.loads(replaced(document, {"k": "%#@n@", "k[substitutions.n.other]": "%arg個"}))
+    japanese = new["strings"]["k"]["localizations"]["ja"]
+    assert japanese == json.loads(english.replace("In %#@n@", "%#@n@").replace("%arg files", "%arg個"))
+
+
+def test_the_target_language_of_a_catalogue_must_be_clear(tmp_path: Path) -> None:
+    assert catalogue(tmp_path, None).units[0].target_lang == "de"  # there is no other
+    with pytest.raises(InputError, match=r"xcstrings: en-US is the language|en is the language of its sources"):
+        catalogue(tmp_path, "en")
+    with pytest.raises(InputError, match=r"has de, but not de-AT; name one with -l en-LANGUAGE; the file has de"):
+        catalogue(tmp_path, "de-AT")
+    two = CATALOGUE.replace('"Brand" : {', '"Brand" : {\n      "localizations" : {"pt-BR" : {}},')
+    assert catalogue(tmp_path, "pt_BR", two).units[0].target_lang == "pt-BR"
+    with pytest.raises(InputError, match=r"does not tell which language .* -l en-LANGUAGE; the file has de, pt-BR"):
+        catalogue(tmp_path, None, two)
+    with pytest.raises(InputError, match=":1: is not a string catalogue"):
+        catalogue(tmp_path, "de", '{"strings": {}}')
+
+
 # -- what is refused
 
 
@@ -347,7 +515,7 @@ MARKER = "ZYX \"'<&> \\ é😀 #: \n\tZYX"
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize(("ending", "least"), [("json", 7), ("arb", 2)])
+@pytest.mark.parametrize(("ending", "least"), [("json", 7), ("arb", 2), ("xcstrings", 4)])
 def test_real_files_are_read_or_refused_and_changed_in_one_place_only(
     data: Path, tmp_path: Path, ending: str, least: int
 ) -> None:
@@ -368,9 +536,11 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(
         )
         step = 1 if os.environ.get("MTAGENT_TEST_ALL_UNITS") else max(1, len(document.units) // 10)
         for unit in document.units[::step]:
+            if unit.locked:
+                continue
             new = tmp_path / f"new.{ending}"
             new.write_bytes(replaced(document, {unit.id: MARKER}))
-            changed = targets(document_format(new).open(new, source))
+            changed = targets(_opened(new, source))
             assert changed == targets(document) | {unit.id: MARKER}
             assert json.dumps(_loaded(new), ensure_ascii=False).count(json.dumps(MARKER, ensure_ascii=False)) == 1
             counts["written"] += 1
@@ -378,9 +548,15 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(
     assert counts["read"] >= least
 
 
+def _opened(path: Path, source: Path) -> LocalizationFile:
+    if path.suffix == ".xcstrings":
+        return document_format(path).open(path, target_lang="es")
+    return document_format(path).open(path, source)
+
+
 def _opened_or_refusal(path: Path, source: Path) -> LocalizationFile | str:
     try:
-        return document_format(path).open(path, source)
+        return _opened(path, source)
     except InputError as error:
         return str(error)
 

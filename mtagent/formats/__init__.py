@@ -37,6 +37,7 @@ from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
+from mtagent.formats.xcstrings import XCSTRINGS
 from mtagent.formats.xliff import XLIFF
 from mtagent.formats.xml_resources import ANDROID, RESX, STRINGSDICT
 
@@ -52,7 +53,7 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
 DOCUMENTS: dict[str, DocumentFormat] = {
-    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
+    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
 }
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
@@ -75,8 +76,8 @@ UNSUPPORTED = {
         "one JSON value",
         "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
     ),
-    "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
-    "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
+    "arb xcstrings": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
