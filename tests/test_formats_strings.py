@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import plistlib
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import javaproperties
@@ -16,7 +18,7 @@ from lxml import etree
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
-from mtagent.formats.documents import LocalizationFile, TranslationUnit, replaced
+from mtagent.formats.documents import LocalizationFile, TranslationUnit, placeholders, replaced
 from mtagent.formats.xml_spans import INVALID
 from tests.commands import Shell
 
@@ -303,13 +305,12 @@ def shown_by_android(element: etree._Element) -> str:
             after_space = True
             continue
         elif character == "\\":
-            code = next(raw)
+            code = next(raw, "")
             if code == "u":
                 code = chr(int("".join(next(raw) for _ in range(4)), 16))
             characters.append({"n": "\n", "t": "\t"}.get(code, code))
         else:
-            assert in_quotes or character != "'"
-            characters.append(character)
+            characters.append(character if in_quotes or character != "'" else "\ufffd")  # Android refuses it
         after_space = False
     return "".join(characters)
 
@@ -544,6 +545,152 @@ def test_plistlib_and_lxml_read_any_text_written_into_xml(tmp_path: Path, text: 
     document = opened(tmp_path, "R.resx", RESX, RESX_EN)
     values = etree.fromstring(replaced(document, {"Empty": text, "New": text})).findall("data/value")
     assert [value.text or "" for value in values].count(text) >= 2
+    document = ts(tmp_path, TS)
+    new = replaced(document, {"Main\x04New": text, "app.new": text, "Main\x04%n dog(s)[1]": text})
+    texts = [element.text or "" for element in etree.fromstring(new).iter("translation", "numerusform")]
+    assert texts.count(text) >= 3
+
+
+# -- Qt
+
+TS = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="ru_RU" sourcelanguage="en">
+<context>
+    <name>Main</name>
+    <message>
+        <location filename="../a.cpp" line="14"/>
+        <source>Say &quot;hi&quot;</source>
+        <comment>a button</comment>
+        <extracomment>Keep it short.</extracomment>
+        <translatorcomment>Kurz?</translatorcomment>
+        <translation type="unfinished"></translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s)</source>
+        <translation type="unfinished">
+            <numerusform>%n файл</numerusform>
+            <numerusform></numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n dog(s)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>a<byte value="x1b"/>b</source>
+        <translation>а</translation>
+    </message>
+    <message>
+        <source>New</source>
+    </message>
+    <message>
+        <source>gone</source>
+        <translation type="vanished">нет</translation>
+    </message>
+    <message>
+        <source>long</source>
+        <translation variants="yes"><lengthvariant>длинный</lengthvariant></translation>
+    </message>
+</context>
+<context>
+    <name>Other</name>
+    <message id="app.new">
+        <source>New</source>
+        <translation>Новый</translation>
+    </message>
+</context>
+</TS>
+"""
+
+
+def ts(folder: Path, content: str) -> LocalizationFile:
+    path = written(folder, "app.ts", content)
+    return document_format(path).open(path)
+
+
+def test_qt_messages_have_what_the_file_says_of_them(tmp_path: Path) -> None:
+    document = ts(tmp_path, TS)
+    hello = document.units[0]
+    assert (hello.id, hello.source, hello.target) == ('Main\x04Say "hi"\x04a button', 'Say "hi"', "")
+    assert (hello.state, hello.context, hello.line) == ("unfinished", "Main", 6)
+    assert hello.notes == ("a button", "Keep it short.", "Kurz?")
+    assert (hello.source_lang, hello.target_lang) == ("en", "ru_RU")
+    forms = document.units[1:4]
+    assert [form.id.removeprefix("Main\x04%n file(s)") for form in forms] == ["[0]", "[1]", "[2]"]
+    assert [form.target for form in forms] == ["%n файл", "", None]
+    assert [form.plural.examples[:2] for form in forms if form.plural] == [(1, 21), (2, 3), (0, 5)]
+    code, new, long, by_id = document.units[7:]
+    assert (code.source, code.inline["<1/>"]) == ("a<1/>b", '<byte value="x1b"/>')
+    assert (new.id, new.target, new.state) == ("Main\x04New", None, "finished")
+    assert (long.source, long.locked) == ("long", True)
+    assert (by_id.id, by_id.context, by_id.target) == ("app.new", "Other", "Новый")
+    unchanged = {unit.id: unit.target for unit in document.units if unit.target is not None and not unit.locked}
+    assert replaced(document, unchanged) == document.data
+
+
+@pytest.mark.parametrize(
+    ("targets", "old", "new"),
+    [
+        (
+            {'Main\x04Say "hi"\x04a button': "Скажи \"да\" & 'нет'\n"},
+            '<translation type="unfinished"></translation>',
+            '<translation type="unfinished">Скажи &quot;да&quot; &amp; &apos;нет&apos;\n</translation>',
+        ),
+        (
+            {"Main\x04%n file(s)[2]": "%n файлов"},
+            "            <numerusform></numerusform>\n",
+            "            <numerusform></numerusform>\n            <numerusform>%n файлов</numerusform>\n",
+        ),
+        (
+            {"Main\x04%n dog(s)[1]": "%n собаки"},
+            '%n dog(s)</source>\n        <translation type="unfinished"></translation>',
+            '%n dog(s)</source>\n        <translation type="unfinished">\n            <numerusform></numerusform>\n'
+            "            <numerusform>%n собаки</numerusform>\n        </translation>",
+        ),
+        ({"Main\x04ab": "б<1/>"}, "<translation>а<", '<translation>б<byte value="x1b"/><'),
+        (
+            {"Main\x04New": "Новое"},
+            "<source>New</source>\n    </message>",
+            "<source>New</source>\n        <translation>Новое</translation>\n    </message>",
+        ),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_qt_files_keep_their_layout(tmp_path: Path, targets: dict[str, str], old: str, new: str, newline: str) -> None:
+    document = ts(tmp_path, TS.replace("\n", newline))
+    assert old in TS
+    assert replaced(document, targets).decode() == TS.replace(old, new, 1).replace("\n", newline)
+
+
+@pytest.mark.parametrize(
+    ("language", "counts"),
+    [("ja", [0]), ("de", [1, 0]), ("pt_BR", [0, 2]), ("pt", [1, 0]), ("lv", [1, 2, 0]), ("pl", [1, 2, 0]), (None, [])],
+)
+def test_qt_has_its_own_rules_for_numerus_forms(tmp_path: Path, language: str | None, counts: list[int]) -> None:
+    attribute = f' language="{language}"' if language else ""
+    message = '<message numerus="yes"><source>%n</source><translation/></message>'
+    document = ts(tmp_path, f"<TS{attribute}><context><name>C</name>{message}</context></TS>")
+    forms = [unit.plural for unit in document.units if unit.plural]
+    assert [form.examples[0] for form in forms if form.examples] == counts
+    assert [form.count for form in forms] == [max(len(counts), 1)] * len(forms)
+
+
+def test_a_broken_qt_file_is_refused(tmp_path: Path) -> None:
+    message = "<message><source>a</source></message>"
+    for content, problem in (
+        ("\n<xliff/>", ":2: the first element is <xliff>, not <TS>"),
+        ("export const a = 1;", ":1:1: not well-formed XML: syntax error"),
+        ("<TS>\n<message/></TS>", ":2: this message has neither a source nor an id"),
+        (f"<TS><context>{message}\n{message}</context></TS>", ":2: the id '.x04a' is already used in line 1"),
+        ("<!DOCTYPE TS [\n<!ENTITY a 'a'>]><TS/>", ":2: declares the entity 'a'"),
+        ("<TS>\n<context>", r":2:\d+: not well-formed XML: no element found"),
+    ):
+        with pytest.raises(InputError, match=f"app.ts{problem}"):
+            ts(tmp_path, content)
+    path = written(tmp_path, "app.ts", TS)
+    with pytest.raises(InputError, match="has its sources in itself; leave out --source"):
+        document_format(path).open(path, path)
 
 
 # -- broken files
@@ -639,6 +786,70 @@ def test_a_long_line_needs_little_memory(tmp_path: Path, content: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 20 * len(content)
     finally:
         tracemalloc.stop()
+
+
+# -- files from public repositories
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("ending", ["properties", "strings", "xml", "resx", "stringsdict"])
+def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path, tmp_path: Path, ending: str) -> None:
+    paths = sorted((data / "formats" / ending).glob("*"))
+    counts: Counter[str] = Counter(files=len(paths))
+    for path in paths:
+        copy = written(tmp_path, path.name, path.read_bytes())
+        document = opened_or_refusal(copy, path)
+        if isinstance(document, str):
+            counts["refused"] += 1
+            assert document.startswith((f"{path}:", f"{copy}:"))
+            continue
+        counts["read"] += 1
+        counts["units"] += len(document.units)
+        unchanged = {unit.id: unit.target for unit in document.units if unit.target is not None and not unit.locked}
+        assert replaced(document, unchanged) == document.data
+        step = 1 if os.environ.get("MTAGENT_TEST_ALL_UNITS") else max(1, len(document.units) // 10)
+        for unit in document.units[::step]:
+            if unit.locked:
+                continue
+            target = f"ZYX <&> \\ ' ZYX{''.join(placeholders(unit, unit.source))}"
+            copy.write_bytes(replaced(document, {unit.id: target}))
+            changed = document_format(copy).open(copy, path)
+            assert [each.target for each in changed.units] == [
+                target if each.id == unit.id else each.target for each in document.units
+            ]
+            assert "".join(texts_by_others(copy)).count("ZYX <&> \\ ' ZYX") == 1
+            counts["replaced"] += 1
+        copy.unlink()
+    print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
+    assert counts["read"] >= 0.6 * len(paths)
+
+
+def opened_or_refusal(path: Path, source: Path) -> LocalizationFile | str:
+    try:
+        return document_format(path).open(path, source)
+    except InputError as error:
+        return str(error)
+
+
+def texts_by_others(path: Path) -> list[str]:
+    """All texts of a file, read by another parser."""
+    data = path.read_bytes()
+    if path.suffix == ".properties":
+        try:
+            content = data.decode()
+        except UnicodeDecodeError:
+            content = data.decode("latin-1")
+        return list(javaproperties.loads(content).values())
+    if path.suffix == ".strings":
+        content = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+        return list(openstep_plist.loads(content).values())
+    if path.suffix == ".xml":
+        return [shown_by_android(element) for element in etree.fromstring(data).iter("string", "item")]
+    if path.suffix == ".stringsdict":
+        plistlib.loads(data)
+    return ["".join(etree.fromstring(data).itertext())]
 
 
 # -- the command

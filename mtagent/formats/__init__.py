@@ -33,6 +33,7 @@ from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.parquet import PARQUET
 from mtagent.formats.po import PO
+from mtagent.formats.qt import TS
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
@@ -52,9 +53,8 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {
-    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
-}
+_DOCUMENT_FORMATS = (XLIFF, PO, APP_JSON, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT, TS)
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in _DOCUMENT_FORMATS}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -79,7 +79,8 @@ UNSUPPORTED = {
     "arb xcstrings": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
     "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "ts ftl": (
+    "ts": ("translations of Qt, or a program", "`mtagent units` lists Qt's texts and writes them back"),
+    "ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),

@@ -22,7 +22,7 @@ _FOLDER = regex.compile(rf"(?P<language>{_LANGUAGE})(?:\.lproj)?")
 _ANDROID_FOLDER = regex.compile(r"values-(?:b\+)?(?P<language>[a-z]{2,3}(?:-r[A-Z]{2}|(?:\+\w+)*))")
 _NAME = regex.compile(rf"(?:.*\.)?(?P<language>{_LANGUAGE})")
 _NAME_WITH_PREFIX = regex.compile(rf"(?:.*?[._-])?(?P<language>{_LANGUAGE})")
-_PREFIXED = {".arb", ".properties"}  # app_de.arb; in other files "sign_in" or "how_to" would be languages
+_PREFIXED = {".arb", ".properties", ".ts"}  # app_de.arb; in other files "sign_in" or "how_to" would be languages
 _WITHOUT_LANGUAGE = regex.compile(rf"(?:[._]{_LANGUAGE}(?=\.\w+$))|(?<=^values)-.*")
 _LIKELY_SOURCES = ("en", "en-US", "en_US", "en-GB", "en_GB")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,42 +17,12 @@ from mtagent.errors import InputError
 from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, shown_id
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
 from mtagent.formats.xliff import InlineCode
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
+from mtagent.formats.xml_spans import INVALID, WHITE_SPACE, XmlElement, XmlFile, elements, empty_tag_pair, text_place
 from mtagent.text.plurals import CATEGORIES
 
 _PREFIX = regex.compile(r"(?:</?|\s)([\w.-]+):[\w.-]+(?=[\s=/>])")
-_TAG_NAME = regex.compile(r"<[^\s/>]+")
 _OPENING_TAG = regex.compile(r"<!\[CDATA\[.*?\]\]>|(?P<name><[^\s/>!?]+)[^<>]*>", regex.DOTALL)
 _SURROGATE = regex.compile(r"[\uD800-\uDFFF]")
-_WHITE_SPACE = " \t\n\r\f\v"
-
-
-@dataclass(slots=True)
-class XmlElement:
-    """An element with all tokens in it, and what is right above it."""
-
-    tag: XmlToken
-    lead: str = ""  # the white space before it, from the last line break on
-    comments: tuple[str, ...] = ()
-    block_start: int = 0  # where its comments begin
-    tokens: list[XmlToken] = field(default_factory=list)
-    end: int = 0  # of its content
-    after: int = 0  # its closing tag
-
-    @property
-    def text(self) -> str:
-        """All characters in it."""
-        return "".join(token.value for token in self.tokens if token.kind in ("text", "cdata"))
-
-    @property
-    def is_cdata(self) -> bool:
-        """Whether its content is one CDATA section."""
-        markers = [token for token in self.tokens if token.kind == "cdata" and not token.value]
-        return len(markers) == 2 and all(token.kind == "cdata" for token in self.tokens)
-
-    def children(self) -> Iterator[XmlElement]:
-        """The elements directly in it."""
-        return _elements(iter(self.tokens))
 
 
 class Resource(NamedTuple):
@@ -105,49 +74,13 @@ class Dialect(Protocol):
         ...
 
 
-def _elements(tokens: Iterator[XmlToken]) -> Iterator[XmlElement]:
-    """The elements on the highest level of ``tokens``, up to the end of their parent."""
-    comments: list[str] = []
-    gap = ""  # the white space since the last tag or comment
-    block_start: int | None = None
-    has_sibling = False
-    for token in tokens:
-        if token.kind in ("text", "cdata"):
-            gap = gap + token.value if token.value.isspace() else ""
-            continue
-        if token.kind == "end":
-            return
-        if gap.count("\n") > 1:  # comments above a blank line are about more than one element
-            comments = []
-            block_start = None
-        if token.kind == "other":
-            is_about_sibling = has_sibling and not comments and "\n" not in gap
-            if token.value.startswith("<!--") and not is_about_sibling:
-                comments.append(token.value[4:-3].strip())
-                block_start = token.start if block_start is None else block_start
-            gap = ""
-            continue
-        lead = gap[gap.rfind("\n") :] if "\n" in gap else ""
-        notes = tuple(comment for comment in comments if comment)
-        element = XmlElement(token, lead, notes, token.start if block_start is None else block_start)
-        depth = 1
-        for inner in tokens:
-            depth += (inner.kind == "start") - (inner.kind == "end")
-            if depth == 0:
-                element.end, element.after = inner.start, inner.end
-                break
-            element.tokens.append(inner)
-        yield element
-        comments, gap, block_start, has_sibling = [], "", None, True
-
-
 class _ResourceTexts:
     """The texts of one file. Raises :class:`InputError` for another kind of file and for repeated keys."""
 
     def __init__(self, path: Path, dialect: Dialect) -> None:
         self.path = path
         self.xml = XmlFile(path, content_of(path))
-        root = next(_elements(self.xml.tokens()), None)
+        root = next(elements(self.xml.tokens()), None)
         if root is None or root.tag.value != dialect.root:
             found = "nothing" if root is None else f"<{root.tag.value}>"
             line = 1 if root is None else root.tag.line
@@ -207,7 +140,7 @@ class ResourceFile:
             if resource is None:
                 missing.setdefault(self._group_name(unit), []).append(unit)
                 continue
-            start, end, before, after = _place(self._target.xml, resource.element, self._dialect.keeps_space)
+            start, end, before, after = text_place(self._target.xml, resource.element, self._dialect.keeps_space)
             markup = self._markup(unit, targets[unit.id], resource.element)
             edits.append(ByteEdit(start, end, self._encoded(f"{before}{markup}{after}")))
         previous: ResourceGroup | None = None
@@ -323,7 +256,7 @@ class ResourceFile:
             return
         raw = self._target.xml.raw(container.tag.start, container.end)
         if container.end == container.after:  # an empty tag
-            opening, closing = _tag_pair(raw)
+            opening, closing = empty_tag_pair(raw)
             content = "".join([opening, *at_end, "\n", closing])
             yield ByteEdit(container.tag.start, container.after, self._encoded(content))
             return
@@ -345,7 +278,7 @@ class ResourceFile:
         for resource in group.resources:
             unit = by_id.pop(resource.keyed.key, None)
             if unit is not None:
-                start, end, before, after = _place(xml, resource.element, self._dialect.keeps_space)
+                start, end, before, after = text_place(xml, resource.element, self._dialect.keeps_space)
                 markup = self._markup(unit, targets[unit.id], resource.element)
                 changes.append((start, end, f"{before}{markup}{after}"))
             elif resource.keyed.category not in (None, "other"):
@@ -372,26 +305,6 @@ class ResourceFile:
 def _rank(form: Resource) -> int:
     """The place of a plural form in the order of the CLDR."""
     return CATEGORIES.index(form.keyed.category or "other")
-
-
-def _tag_pair(raw: str) -> tuple[str, str]:
-    """The opening and the closing tag for an empty tag."""
-    name = _TAG_NAME.match(raw)
-    assert name is not None, raw
-    return f"{raw[:-2].rstrip()}>", f"</{name[0][1:]}>"
-
-
-def _place(xml: XmlFile, element: XmlElement, keeps_space: bool) -> tuple[int, int, str, str]:
-    """Where the text of an element is written, and what is written before and after it."""
-    if element.end == element.after:  # an empty tag
-        opening, closing = _tag_pair(xml.raw(element.tag.start, element.tag.end))
-        return element.tag.start, element.after, opening, closing
-    raw = xml.raw(element.tag.end, element.end)
-    if keeps_space or not raw.strip(_WHITE_SPACE):
-        return element.tag.end, element.end, "", ""
-    before = raw[: len(raw) - len(raw.lstrip(_WHITE_SPACE))]
-    after = raw[len(raw.rstrip(_WHITE_SPACE)) :]
-    return element.tag.end + len(xml.encoded(before)), element.end - len(xml.encoded(after)), "", ""
 
 
 # -- Android
@@ -510,11 +423,11 @@ class _AndroidTexts:
         )
 
     def _pieces(self, element: XmlElement) -> list[str | InlineCode]:
-        raw_pieces = _raw_pieces(self._xml, element)
+        raw_pieces = inline_pieces(self._xml, element)
         if isinstance(raw_pieces[0], str):
-            raw_pieces[0] = raw_pieces[0].lstrip(_WHITE_SPACE)
+            raw_pieces[0] = raw_pieces[0].lstrip(WHITE_SPACE)
         if isinstance(raw_pieces[-1], str):
-            raw_pieces[-1] = raw_pieces[-1].rstrip(_WHITE_SPACE)
+            raw_pieces[-1] = raw_pieces[-1].rstrip(WHITE_SPACE)
         self._in_quotes = self._after_space = False
         pieces: list[str | InlineCode] = []
         for piece in raw_pieces:
@@ -528,7 +441,7 @@ class _AndroidTexts:
             if text == '"':
                 self._in_quotes = not self._in_quotes
                 continue
-            if text[0] in _WHITE_SPACE and not self._in_quotes:
+            if text[0] in WHITE_SPACE and not self._in_quotes:
                 if not self._after_space:
                     characters.append(" ")
                 self._after_space = True
@@ -555,7 +468,7 @@ class _AndroidTexts:
             ) from None
 
 
-def _raw_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
+def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
     """An element's characters and inline tags; what ``<xliff:g>`` holds isn't to be translated."""
     pieces: list[str | InlineCode] = [""]
     seen: Counter[tuple[str, str]] = Counter()
@@ -593,7 +506,7 @@ def _raw_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
 
 def _is_in_quotes(raw: str) -> bool:
     """Whether a text is all in one pair of quotes."""
-    text = raw.strip(_WHITE_SPACE)
+    text = raw.strip(WHITE_SPACE)
     quotes = [match.start() for match in _ANDROID_TEXT.finditer(text) if match[0] == '"']
     return len(text) > 1 and quotes == [0, len(text) - 1]
 
