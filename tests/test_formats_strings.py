@@ -751,7 +751,13 @@ def test_a_broken_qt_file_is_refused(tmp_path: Path) -> None:
         ("strings.xml", "<!DOCTYPE r [\n<!ENTITY a SYSTEM 'b'>]><resources/>", ":2: declares the entity 'a'"),
         ("strings.xml", b"<resources>\n\xe9</resources>", r":2:\d+: byte 0xE9 is not utf-8"),
         ("R.resx", "<root>\n<data name='a'/></root>", ":2: the entry 'a' has no <value>"),
+        ("strings.xml", "<resources/>\n<resources/>", r":2:\d+: not well-formed XML: junk after document element"),
         ("R.resx", "<plist/>", ":1: the first element is <plist>, not <root>"),
+        (
+            "L.stringsdict",
+            f"<plist><dict>{'<key>a</key><dict>' * 30}{'</dict>' * 31}</plist>",
+            ":1: more than 20 levels",
+        ),
         ("L.stringsdict", "<plist/>", ":1: <plist> doesn't hold a <dict>"),
         ("L.stringsdict", "<plist><dict>\n<string/></dict></plist>", ":2: expected <key>, not <string>"),
         ("L.stringsdict", "<plist><dict>\n<key>a</key></dict></plist>", ":2: the key 'a' has no value"),

@@ -23,7 +23,7 @@ from mtagent.formats.documents import (
 from mtagent.formats.monolingual import language_in_path
 from mtagent.formats.xliff import numbered
 from mtagent.formats.xml_resources import inline_pieces
-from mtagent.formats.xml_spans import INVALID, XmlElement, XmlFile, elements, text_place
+from mtagent.formats.xml_spans import INVALID, XmlElement, XmlFile, root_element, text_place
 from mtagent.text.plurals import rule_examples
 from mtagent.text.scripts import language_of
 
@@ -67,11 +67,7 @@ class TsFile:
         self.units: list[TranslationUnit] = []
         self._xml = XmlFile(path, data)
         self._places: dict[str, tuple[_Message, int | None]] = {}  # of each unit, and its numerus form
-        root = next(elements(self._xml.tokens()), None)
-        if root is None or root.tag.value != "TS":
-            found = "nothing" if root is None else f"<{root.tag.value}>"
-            line = 1 if root is None else root.tag.line
-            raise InputError(f"{path}:{line}: the first element is {found}, not <TS>; give a .ts file of Qt")
+        root = root_element(self._xml, "TS", "give a .ts file of Qt")
         self._source_lang = root.tag.attributes.get("sourcelanguage") or None
         self._target_lang = root.tag.attributes.get("language") or target_lang or language_in_path(path)
         for context in root.children():

@@ -17,7 +17,15 @@ from mtagent.errors import InputError
 from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, shown_id
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
 from mtagent.formats.xliff import InlineCode
-from mtagent.formats.xml_spans import INVALID, WHITE_SPACE, XmlElement, XmlFile, elements, empty_tag_pair, text_place
+from mtagent.formats.xml_spans import (
+    INVALID,
+    WHITE_SPACE,
+    XmlElement,
+    XmlFile,
+    empty_tag_pair,
+    root_element,
+    text_place,
+)
 from mtagent.text.plurals import CATEGORIES
 
 _PREFIX = regex.compile(r"(?:</?|\s)([\w.-]+):[\w.-]+(?=[\s=/>])")
@@ -80,11 +88,7 @@ class _ResourceTexts:
     def __init__(self, path: Path, dialect: Dialect) -> None:
         self.path = path
         self.xml = XmlFile(path, content_of(path))
-        root = next(elements(self.xml.tokens()), None)
-        if root is None or root.tag.value != dialect.root:
-            found = "nothing" if root is None else f"<{root.tag.value}>"
-            line = 1 if root is None else root.tag.line
-            raise InputError(f"{path}:{line}: the first element is {found}, not <{dialect.root}>; {dialect.advice}")
+        root = root_element(self.xml, dialect.root, dialect.advice)
         self.container = dialect.container(path, root)
         attributes = root.tag.attributes.items()
         self.prefixes = {name[6:]: value for name, value in attributes if name.startswith("xmlns:")}
@@ -470,38 +474,39 @@ class _AndroidTexts:
 
 def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
     """An element's characters and inline tags; what ``<xliff:g>`` holds isn't to be translated."""
-    pieces: list[str | InlineCode] = [""]
+    pieces: list[str | InlineCode] = []
+    characters: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()
     open_tags: list[InlineCode] = []
     tokens = iter(element.tokens)
     for token in tokens:
         if token.kind in ("text", "cdata"):
-            if isinstance(pieces[-1], str):
-                pieces[-1] += token.value
-            else:
-                pieces.append(token.value)
-        elif token.kind == "end":
+            characters.append(token.value)
+            continue
+        if token.kind == "other":  # a comment
+            continue
+        pieces.append("".join(characters))
+        characters = []
+        if token.kind == "end":
             pieces.append(InlineCode(open_tags.pop().key, "close", f"</{token.value}>"))
-        elif token.kind == "start":
-            name = token.value
-            identity = (name, token.attributes.get("id", ""))
-            key = (*identity, seen[identity])
-            seen[identity] += 1
-            is_whole = name.rpartition(":")[2] == "g"
-            raw = xml.raw(token.start, token.end)
-            if is_whole or raw.endswith("/>"):
-                end = token.end
-                depth = 1
-                for inner in tokens:
-                    depth += (inner.kind == "start") - (inner.kind == "end")
-                    end = inner.end
-                    if depth == 0:
-                        break
-                pieces.append(InlineCode(key, "empty", xml.raw(token.start, end)))
-                continue
-            open_tags.append(InlineCode(key, "open", raw))
-            pieces.append(open_tags[-1])
-    return pieces
+            continue
+        name = token.value
+        identity = (name, token.attributes.get("id", ""))
+        key = (*identity, seen[identity])
+        seen[identity] += 1
+        raw = xml.raw(token.start, token.end)
+        if name.rpartition(":")[2] == "g" or raw.endswith("/>"):
+            end = token.end
+            depth = 1
+            while depth:
+                inner = next(tokens)
+                depth += (inner.kind == "start") - (inner.kind == "end")
+                end = inner.end
+            pieces.append(InlineCode(key, "empty", xml.raw(token.start, end)))
+            continue
+        open_tags.append(InlineCode(key, "open", raw))
+        pieces.append(open_tags[-1])
+    return [*pieces, "".join(characters)]
 
 
 def _is_in_quotes(raw: str) -> bool:
@@ -581,6 +586,7 @@ def _xml_fault(target: str) -> str | None:
 
 _VARIABLE = regex.compile(r"%(?:\d+\$)?#@\w+@")
 _FORMAT = "NSStringLocalizedFormatKey"
+_LEVELS = 20  # of dictionaries; a plural has two
 
 
 class StringsdictDialect:
@@ -607,6 +613,10 @@ class StringsdictDialect:
         self, path: Path, names: list[str], key: XmlElement, value: XmlElement, notes: tuple[str, ...]
     ) -> Iterator[Resource]:
         if value.tag.value == "dict":
+            if len(names) > _LEVELS:
+                raise InputError(
+                    f"{path}:{value.tag.line}: more than {_LEVELS} levels of <dict>; such files are refused"
+                )
             for inner_key, inner in _entries(path, value):
                 name = inner_key.text
                 if name == _FORMAT and _VARIABLE.sub("", inner.text).strip():

@@ -225,26 +225,28 @@ class XmlElement:
 def elements(tokens: Iterator[XmlToken]) -> Iterator[XmlElement]:
     """The elements on the highest level of ``tokens``, up to the end of their parent."""
     comments: list[str] = []
-    gap = ""  # the white space since the last tag or comment
+    gap: list[str] = []  # the white space since the last tag or comment
     block_start: int | None = None
     has_sibling = False
     for token in tokens:
         if token.kind in ("text", "cdata"):
-            gap = gap + token.value if token.value.isspace() else ""
+            if token.value.isspace():
+                gap.append(token.value)
             continue
         if token.kind == "end":
             return
-        if gap.count("\n") > 1:  # comments above a blank line are about more than one element
+        white_space = "".join(gap)
+        gap = []
+        if white_space.count("\n") > 1:  # comments above a blank line are about more than one element
             comments = []
             block_start = None
         if token.kind == "other":
-            is_about_sibling = has_sibling and not comments and "\n" not in gap
+            is_about_sibling = has_sibling and not comments and "\n" not in white_space
             if token.value.startswith("<!--") and not is_about_sibling:
                 comments.append(token.value[4:-3].strip())
                 block_start = token.start if block_start is None else block_start
-            gap = ""
             continue
-        lead = gap[gap.rfind("\n") :] if "\n" in gap else ""
+        lead = white_space[white_space.rfind("\n") :] if "\n" in white_space else ""
         notes = tuple(comment for comment in comments if comment)
         element = XmlElement(token, lead, notes, token.start if block_start is None else block_start)
         depth = 1
@@ -255,7 +257,16 @@ def elements(tokens: Iterator[XmlToken]) -> Iterator[XmlElement]:
                 break
             element.tokens.append(inner)
         yield element
-        comments, gap, block_start, has_sibling = [], "", None, True
+        comments, block_start, has_sibling = [], None, True
+
+
+def root_element(xml: XmlFile, name: str, advice: str) -> XmlElement:
+    """The file's root with all that is in it. Raises :class:`InputError` unless it is called ``name``."""
+    roots = list(elements(xml.tokens()))
+    if not roots or roots[0].tag.value != name:
+        found, line = (f"<{roots[0].tag.value}>", roots[0].tag.line) if roots else ("nothing", 1)
+        raise InputError(f"{xml.path}:{line}: the first element is {found}, not <{name}>; {advice}")
+    return roots[0]
 
 
 def empty_tag_pair(raw: str) -> tuple[str, str]:
