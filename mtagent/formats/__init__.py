@@ -23,7 +23,7 @@ from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
-from mtagent.formats.app_json import APP_JSON, ARB
+from mtagent.formats.app_texts import APP_JSON, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file

@@ -31,34 +31,43 @@ _TO_SHORT = {character: f"\\{letter}" for letter, character in _SHORT.items()} |
 _SURROGATE = regex.compile("[\ud800-\udfff]")
 
 NewValue = Union[str, dict[str, "NewValue"], list["NewValue"]]  # noqa: UP007 - a recursive alias of mypy
-"""A value to write: objects, arrays, and literals as they are to be in the file."""
+"""A value to write: texts, objects, lists, and :class:`Raw` values."""
+
+
+class Raw(str):
+    """A value to write as it is, such as a number."""
 
 
 @dataclass(slots=True)
-class JsonValue:
-    """A value in a JSON file, from character ``start`` to ``end``. ``text`` is a string's text, or the token itself."""
+class TreeValue:
+    """A value in a JSON or YAML file, from character ``start`` to ``end``.
 
-    kind: Literal["object", "array", "string", "number", "word"]
+    ``text`` is a string's text, or the token itself. Words are ``true``, ``false``, ``null``, and YAML's symbols.
+    """
+
+    kind: Literal["object", "array", "string", "number", "word", "alias"]
     start: int
     end: int = 0
     text: str = ""
-    members: list[JsonMember] = field(default_factory=list)
+    members: list[TreeMember] = field(default_factory=list)
+    style: str = ""  # of YAML: a string's quote, | or >; { or [ of a flow collection
+    column: int = 0  # of YAML: where the keys or dashes of a block collection are
 
     @property
     def is_container(self) -> bool:
         return self.kind in ("object", "array")
 
-    def get(self, key: str | int) -> JsonValue | None:
+    def get(self, key: str | int) -> TreeValue | None:
         """The value of a key of an object, or of an item of an array."""
         return next((member.value for member in self.members if member.key == key), None)
 
 
-class JsonMember(NamedTuple):
+class TreeMember(NamedTuple):
     """A key and its value in an object, or an item with its number in an array; ``start`` is where it begins."""
 
     key: str | int
     start: int
-    value: JsonValue
+    value: TreeValue
 
 
 class JsonFile:
@@ -88,11 +97,11 @@ class JsonFile:
             code = code.upper()
         return "".join(f"\\u{code[place : place + 4]}" for place in range(0, len(code), 4))
 
-    def replacement(self, value: JsonValue, new: NewValue) -> TextEdit:
+    def replacement(self, value: TreeValue, new: NewValue) -> TextEdit:
         """The edit that puts ``new`` in the place of a value."""
         return TextEdit(value.start, value.end, self._written(new, self._indent_at(value.start)))
 
-    def addition(self, container: JsonValue, entries: list[tuple[str, NewValue]], after: JsonMember | None) -> TextEdit:
+    def addition(self, container: TreeValue, entries: list[tuple[str, NewValue]], after: TreeMember | None) -> TextEdit:
         """The edit that adds members to an object (or items to an array), after one of its own or as the first.
 
         The layout is that of the neighbours.
@@ -112,13 +121,14 @@ class JsonFile:
             return TextEdit(neighbour.start, neighbour.start, "".join(f"{text},{separator}" for text in texts))
         return TextEdit(after.value.end, after.value.end, "".join(f",{separator}{text}" for text in texts))
 
-    def copied(self, value: JsonValue, change: Callable[[JsonValue], str | None] = lambda value: None) -> NewValue:
+    def copied(self, value: TreeValue, change: Callable[[TreeValue], str | None] = lambda value: None) -> NewValue:
         """A value to add to another file; strings for which ``change`` gives a text have that text."""
         if value.kind == "object":
             return {str(member.key): self.copied(member.value, change) for member in value.members}
         if value.kind == "array":
             return [self.copied(member.value, change) for member in value.members]
-        return change(value) or self.content[value.start : value.end]
+        changed = change(value)
+        return Raw(self.content[value.start : value.end]) if changed is None else changed
 
     # -- layout
 
@@ -159,7 +169,7 @@ class JsonFile:
             return self._space_before(self.root.members[1].start)
         return " " if self._colon.endswith(" ") else ""
 
-    def _first_member(self) -> JsonMember | None:
+    def _first_member(self) -> TreeMember | None:
         value = self.root
         while value.members:
             if value.kind == "object":
@@ -173,7 +183,7 @@ class JsonFile:
             start -= 1
         return self.content[start:place]
 
-    def _separator(self, container: JsonValue, neighbour: JsonMember) -> str:
+    def _separator(self, container: TreeValue, neighbour: TreeMember) -> str:
         """The white space between two members: one line break at most."""
         first = container.members[0]
         before = self._space_before(neighbour.start)
@@ -194,8 +204,10 @@ class JsonFile:
 
     def _written(self, value: NewValue, indent: str) -> str:
         """A new value; ``indent`` is the indentation of the line that it begins in."""
-        if isinstance(value, str):
+        if isinstance(value, Raw):
             return value
+        if isinstance(value, str):
+            return self.literal(value)
         inner = indent if self._unit is None else indent + self._unit
         if isinstance(value, dict):
             items = [f"{self.literal(key)}{self._colon}{self._written(item, inner)}" for key, item in value.items()]
@@ -212,9 +224,9 @@ class JsonFile:
 
     # -- parsing
 
-    def _parsed(self) -> JsonValue:
+    def _parsed(self) -> TreeValue:
         """The value that the file holds. It is a loop, so that deep nesting is an error with a line."""
-        holder = JsonValue("array", 0)
+        holder = TreeValue("array", 0)
         containers = [holder]
         keys: list[dict[str, int]] = [{}]  # of each container, with their places
         key: tuple[str, int] | None = None
@@ -260,7 +272,7 @@ class JsonFile:
             if value is None:
                 self._refuse(start, state, container, holder)
             name, begin = (len(container.members), start) if key is None else key
-            container.members.append(JsonMember(name, begin, value))
+            container.members.append(TreeMember(name, begin, value))
             key = None
             state = "next"
             if value.is_container:
@@ -280,17 +292,17 @@ class JsonFile:
         keys[key] = start
         return key, start
 
-    def _value(self, kind: str, token: str, start: int, end: int) -> JsonValue | None:
+    def _value(self, kind: str, token: str, start: int, end: int) -> TreeValue | None:
         if kind == "string":
-            return JsonValue("string", start, end, self._text(token, start))
+            return TreeValue("string", start, end, self._text(token, start))
         if kind == "number":
-            return JsonValue("number", start, end, token)
+            return TreeValue("number", start, end, token)
         if kind == "word":
-            return JsonValue("word", start, end, token)
+            return TreeValue("word", start, end, token)
         if token == "{":
-            return JsonValue("object", start)
+            return TreeValue("object", start)
         if token == "[":
-            return JsonValue("array", start)
+            return TreeValue("array", start)
         return None
 
     def _text(self, token: str, start: int) -> str:
@@ -310,7 +322,7 @@ class JsonFile:
         line = self.line_of(place)
         return f"{self.path}:{line}:{place - self._line_start(place) + 1}"
 
-    def _refuse(self, position: int, state: _State, container: JsonValue, holder: JsonValue) -> NoReturn:
+    def _refuse(self, position: int, state: _State, container: TreeValue, holder: TreeValue) -> NoReturn:
         match = _WHITE_SPACE.match(self.content, position)
         assert match is not None
         position = match.end()

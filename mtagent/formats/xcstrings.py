@@ -20,7 +20,7 @@ from mtagent.formats.documents import (
     refuse_repeated_ids,
     refuse_source,
 )
-from mtagent.formats.json_spans import JsonFile, JsonMember, JsonValue, NewValue, surrogate_fault
+from mtagent.formats.json_spans import JsonFile, NewValue, TreeMember, TreeValue, surrogate_fault
 from mtagent.formats.monolingual import KeyedText, paired
 from mtagent.text.languages import normalise
 from mtagent.text.plurals import CATEGORIES
@@ -47,7 +47,7 @@ class Catalogue:
         self._strings = {str(member.key): member for member in strings.members}
         self.target_lang = self._language(target_lang)
         self._places: dict[str, tuple[str, _Path]] = {}  # of each unit: its key, and the path in its localization
-        self._units_in_file: dict[str, JsonValue] = {}  # the stringUnit of each text that the file has
+        self._units_in_file: dict[str, TreeValue] = {}  # the stringUnit of each text that the file has
         self.units: list[TranslationUnit] = []
         for member in strings.members:
             if member.value.kind != "object":
@@ -65,16 +65,15 @@ class Catalogue:
         edits = []
         added: dict[str, dict[str, NewValue]] = {}
         for unit_id, target in targets.items():
-            literal = self._json.literal(target)
             string_unit = self._units_in_file.get(unit_id)
             if string_unit is not None:
-                edits.append(self._changed(string_unit, literal))
+                edits.append(self._changed(string_unit, target))
                 continue
             key, path = self._places[unit_id]
             node = added.setdefault(key, {})
             for name in ("localizations", self.target_lang, *path):
                 node = _child(node, name)
-            node["stringUnit"] = {"state": self._json.literal("translated"), "value": literal}
+            node["stringUnit"] = {"state": "translated", "value": target}
         for key, new in added.items():
             self._complete_substitutions(key, new)
             edits += self._merged(self._strings[key].value, new)
@@ -103,7 +102,7 @@ class Catalogue:
             raise InputError(f"{self.path}: has {', '.join(similar)}, but not {wanted}; {way_out}")
         return wanted
 
-    def _add(self, key: str, member: JsonMember) -> None:
+    def _add(self, key: str, member: TreeMember) -> None:
         """Add the units of one string."""
         string = _members(member.value)
         localizations = _members(string.get("localizations"))
@@ -159,12 +158,12 @@ class Catalogue:
             plural_suffix="]",
         )
 
-    def _changed(self, string_unit: JsonValue, literal: str) -> TextEdit:
+    def _changed(self, string_unit: TreeValue, target: str) -> TextEdit:
         value = string_unit.get("value")
         if value is not None:
-            return self._json.replacement(value, literal)
+            return self._json.replacement(value, target)
         last = string_unit.members[-1] if string_unit.members else None
-        return self._json.addition(string_unit, [("value", literal)], last)
+        return self._json.addition(string_unit, [("value", target)], last)
 
     def _complete_substitutions(self, key: str, new: dict[str, NewValue]) -> None:
         """Give each new substitution the source's ``argNum`` and ``formatSpecifier``."""
@@ -179,7 +178,7 @@ class Catalogue:
                 if not value.is_container:
                     substitution[field] = self._json.copied(value)
 
-    def _merged(self, container: JsonValue, new: Mapping[str, NewValue]) -> Iterator[TextEdit]:
+    def _merged(self, container: TreeValue, new: Mapping[str, NewValue]) -> Iterator[TextEdit]:
         """The edits that add what is new to an object, in the order of the names, as Xcode has them."""
         members = {str(member.key): member for member in container.members}
         lacking: dict[str | None, list[tuple[str, NewValue]]] = {}
@@ -196,7 +195,7 @@ class Catalogue:
             yield self._json.addition(container, entries, members.get(name_before) if name_before else None)
 
 
-def _members(value: JsonValue | None) -> dict[str, JsonValue]:
+def _members(value: TreeValue | None) -> dict[str, TreeValue]:
     return {} if value is None else {str(member.key): member.value for member in value.members}
 
 
@@ -212,7 +211,7 @@ def _sorted(value: NewValue) -> NewValue:
     return {name: _sorted(item) for name, item in sorted(value.items())}
 
 
-def _texts(localization: JsonValue | None, path: _Path = _PLAIN) -> Iterator[tuple[_Path, JsonValue]]:
+def _texts(localization: TreeValue | None, path: _Path = _PLAIN) -> Iterator[tuple[_Path, TreeValue]]:
     """Each ``stringUnit`` of a localization, with the path to it: ``()``, ``("variations", "plural", "one")``."""
     members = _members(localization)
     string_unit = members.get("stringUnit")
@@ -225,7 +224,7 @@ def _texts(localization: JsonValue | None, path: _Path = _PLAIN) -> Iterator[tup
         yield from _texts(substitution, (*path, "substitutions", name))
 
 
-def _shape(in_source: Mapping[_Path, JsonValue], in_target: Mapping[_Path, JsonValue]) -> list[_Path]:
+def _shape(in_source: Mapping[_Path, TreeValue], in_target: Mapping[_Path, TreeValue]) -> list[_Path]:
     """The paths of a string's texts: those of the target's localization if the file has one, or else the source's.
 
     Plurals that both have keep the source's categories, from which the target language's follow.
@@ -250,7 +249,7 @@ def _source_text(path: _Path, texts: Mapping[_Path, str], key: str) -> str:
     return key
 
 
-def _value(string_unit: JsonValue) -> str | None:
+def _value(string_unit: TreeValue) -> str | None:
     value = string_unit.get("value")
     return None if value is None or value.kind != "string" else value.text
 

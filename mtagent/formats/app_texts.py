@@ -1,11 +1,12 @@
-"""An app's texts in JSON, one language in a file: nested keys, i18next, Chrome, Angular, format.js, and Flutter's ARB.
+"""An app's texts in JSON, YAML or ARB, one language in a file.
 
 =============  ==========================================================================================
 kind           what a file looks like
 =============  ==========================================================================================
 ``nested``     objects and arrays of texts; plurals as ``key_one`` and ``key_other`` (i18next) or as an
                object with the keys ``one`` and ``other``
-``language``   the same within an object that is named for the language: ``{"de": {…}}``
+``language``   the same within an object that is named for the language, beside other values: ``{"de": {…}}``
+               (Rails)
 ``wrapped``    ``{"locale": "de", "translations": {…}}`` (Angular), or ``entries``
 ``records``    ``{"key": {"message": "…", "description": "…"}}`` (Chrome), or ``defaultMessage`` (format.js)
 ``arb``        texts beside their ``@key`` with a description
@@ -16,20 +17,21 @@ An ICU message is one text. A key of a file's texts is the path to it, joined by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Union
+from typing import Protocol, Union
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import (
     ByteEdit,
+    DecodedFile,
     PluralForm,
     TextEdit,
     TranslationUnit,
     content_of,
     shown_id,
 )
-from mtagent.formats.json_spans import JsonFile, JsonMember, JsonValue, NewValue, surrogate_fault
+from mtagent.formats.json_spans import JsonFile, NewValue, TreeMember, TreeValue, surrogate_fault
 from mtagent.formats.monolingual import (
     KeyedText,
     joined_key,
@@ -50,18 +52,36 @@ KeyPath = tuple[Union[str, int], ...]  # noqa: UP007
 _Order = dict[Union[str, int], "str | _Order | None"]  # noqa: UP007 - the id of a unit, or None for what only has a place
 
 
+class TextTree(Protocol):
+    """A file of nested values that has been read, and that writes values in its own layout."""
+
+    data: bytes
+    file: DecodedFile
+    root: TreeValue
+
+    def line_of(self, place: int) -> int: ...
+
+    def replacement(self, value: TreeValue, new: NewValue) -> TextEdit: ...
+
+    def addition(
+        self, container: TreeValue, entries: list[tuple[str, NewValue]], after: TreeMember | None
+    ) -> TextEdit: ...
+
+    def copied(self, value: TreeValue, change: Callable[[TreeValue], str | None] = ...) -> NewValue: ...
+
+
 class _AppStrings:
     """The texts of one file, with the path and the value of each key."""
 
-    def __init__(self, path: Path, is_arb: bool) -> None:
+    def __init__(self, path: Path, read: Callable[[Path, bytes], TextTree], is_arb: bool) -> None:
         self.path = path
-        self.json = JsonFile(path, content_of(path))
+        self.tree = read(path, content_of(path))
         self.language: str | None = None
-        self.base: JsonValue = self.json.root
+        self.base: TreeValue = self.tree.root
         self.texts: list[KeyedText] = []
         self.paths: dict[str, KeyPath] = {}
-        self.values: dict[str, JsonValue] = {}
-        if self.json.root.kind != "object":
+        self.values: dict[str, TreeValue] = {}
+        if self.tree.root.kind != "object":
             raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
         self.kind = self._kind(is_arb)
         if self.kind == "arb":
@@ -73,14 +93,14 @@ class _AppStrings:
         refuse_repeated_keys(path, self.texts)
 
     def _kind(self, is_arb: bool) -> str:
-        members = {str(member.key): member.value for member in self.json.root.members}
+        members = {str(member.key): member.value for member in self.tree.root.members}
         locale = members.get("@@locale") if is_arb or "@@locale" in members else members.get("locale")
         if locale is not None and locale.kind == "string":
             self.language = locale.text or None
         if is_arb or "@@locale" in members:
             return "arb"
         if "$schema" in members:
-            line = self.json.line_of(members["$schema"].start)
+            line = self.tree.line_of(members["$schema"].start)
             raise InputError(f"{self.path}:{line}: names a $schema, so it is a configuration and not an app's texts")
         if self.language is not None:
             for name in _WRAPPERS:
@@ -111,7 +131,7 @@ class _AppStrings:
             notes += _arb_placeholders(members.get(f"@{key}"))
             locked = metadata.get("x-translate") == "false"
             self._add((key,), member.value, KeyedText(
-                key=key, text=member.value.text, line=self.json.line_of(member.start), notes=tuple(notes),
+                key=key, text=member.value.text, line=self.tree.line_of(member.start), notes=tuple(notes),
                 max_length=_length_of(metadata), locked=locked,
             ))  # fmt: skip
 
@@ -124,27 +144,27 @@ class _AppStrings:
             key = joined_key([member.key])
             notes = [metadata[note] for note in _NOTES if metadata.get(note)]
             self._add((member.key, name), value, KeyedText(
-                key=key, text=value.text, line=self.json.line_of(value.start), notes=tuple(notes),
+                key=key, text=value.text, line=self.tree.line_of(value.start), notes=tuple(notes),
                 max_length=_length_of(metadata),
             ))  # fmt: skip
 
-    def _read_nested(self, container: JsonValue, path: KeyPath) -> None:
+    def _read_nested(self, container: TreeValue, path: KeyPath) -> None:
         names = {str(member.key) for member in container.members if not member.value.is_container}
         is_plural = container.kind == "object" and "other" in names and len(container.members) == len(names) > 1
         is_plural = is_plural and names <= set(CATEGORIES)
         for member in container.members:
             place = (*path, member.key)
             value = member.value
-            if value.kind == "object" and container.kind == "array":
+            is_data = value.kind == "number" or (value.kind == "word" and value.text != "null")
+            is_data = is_data or (value.kind == "object" and container.kind == "array")
+            if is_data and self.kind != "language":
                 self._refuse(member, place)
             if value.is_container:
                 self._read_nested(value, place)
-            elif value.kind == "number" or (value.kind == "word" and value.text != "null"):
-                self._refuse(member, place)
-            else:
+            elif not is_data and value.kind != "alias":
                 self._add_nested(member, place, names, is_plural)
 
-    def _add_nested(self, member: JsonMember, path: KeyPath, names: set[str], is_plural: bool) -> None:
+    def _add_nested(self, member: TreeMember, path: KeyPath, names: set[str], is_plural: bool) -> None:
         key = joined_key(path)
         name = str(member.key)
         stem, underscore, suffix = name.rpartition("_")
@@ -161,31 +181,38 @@ class _AppStrings:
             form = PluralForm(1, 2, category="other")
         self._add(path, member.value, KeyedText(
             key=key, text=member.value.text if member.value.kind == "string" else None,
-            line=self.json.line_of(member.start), category=category, plural_prefix=prefix, form=form,
+            line=self.tree.line_of(member.start), category=category, plural_prefix=prefix, form=form,
         ))  # fmt: skip
 
-    def _add(self, path: KeyPath, value: JsonValue, text: KeyedText) -> None:
+    def _add(self, path: KeyPath, value: TreeValue, text: KeyedText) -> None:
         self.texts.append(text)
         self.paths[text.key] = path
         self.values[text.key] = value
 
-    def _refuse(self, member: JsonMember, path: KeyPath) -> None:
+    def _refuse(self, member: TreeMember, path: KeyPath) -> None:
         value = member.value
         what = {"object": "an object", "array": "a list", "number": "a number"}.get(value.kind, value.text)
         raise InputError(
-            f"{self.path}:{self.json.line_of(member.start)}: is not a file of an app's texts: the value of "
+            f"{self.path}:{self.tree.line_of(member.start)}: is not a file of an app's texts: the value of "
             f"{shown_id(joined_key(path))} is {what}; expected a text"
         )
 
 
-class AppJsonFile:
-    """A JSON or ARB file that has been read, with the texts of its source file."""
+class AppTexts:
+    """A file that has been read, with the texts of its source file."""
 
-    def __init__(self, path: Path, source: Path, target_lang: str | None, is_arb: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        source: Path,
+        target_lang: str | None,
+        read: Callable[[Path, bytes], TextTree],
+        is_arb: bool = False,
+    ) -> None:
         self.path = path
-        self._strings = _AppStrings(path, is_arb)
-        self._source = _AppStrings(source, is_arb)
-        self.data = self._strings.json.data
+        self._strings = _AppStrings(path, read, is_arb)
+        self._source = _AppStrings(source, read, is_arb)
+        self.data = self._strings.tree.data
         if not any(text.text for text in self._source.texts):
             raise InputError(f"{source}:1: has no texts")
         self._refuse_other_kind()
@@ -207,24 +234,24 @@ class AppJsonFile:
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets."""
-        json = self._strings.json
+        tree = self._strings.tree
         edits = []
         missing = {}
         for unit_id, target in targets.items():
             value = self._strings.values.get(unit_id)
             if value is None:
-                missing[unit_id] = json.literal(target)
+                missing[unit_id] = target
             else:
-                edits.append(json.replacement(value, json.literal(target)))
+                edits.append(tree.replacement(value, target))
         if missing:
             edits += self._additions(self._order, self._strings.base, missing)
-        return json.file.byte_edits(edits)
+        return tree.file.byte_edits(edits)
 
     def _refuse_other_kind(self) -> None:
         kinds = {self._source.kind, self._strings.kind}
         if len(kinds) == 1 or kinds == {"records", "nested"}:
             return
-        if not self._strings.json.root.members and self._source.kind not in ("wrapped", "language"):
+        if not self._strings.tree.root.members and self._source.kind not in ("wrapped", "language"):
             return
         raise InputError(
             f"{self.path}:1: has texts of the kind {self._strings.kind}, but {self._source.path} of the kind "
@@ -249,7 +276,7 @@ class AppJsonFile:
             for strings in (self._source, self._strings):
                 order |= {member.key: None for member in strings.base.members if str(member.key).startswith("@@")}
         as_records = self._source.kind == "records" and (
-            self._strings.kind == "records" or not self._strings.json.root.members
+            self._strings.kind == "records" or not self._strings.tree.root.members
         )
         for unit_id in unit_ids:
             path = self._path_of(unit_id)
@@ -278,14 +305,14 @@ class AppJsonFile:
                 paths[text.key_of(category)] = (*path[:-1], stem + category)
         return paths
 
-    def _misplaced(self, order: _Order, container: JsonValue) -> Iterator[tuple[str, int]]:
+    def _misplaced(self, order: _Order, container: TreeValue) -> Iterator[tuple[str, int]]:
         """The units that have no place in the file, because it has another kind of value there; with its line."""
         members = {member.key: member for member in container.members}
         for key, child in order.items():
             member = members.get(key)
             if member is None or child is None:
                 continue
-            line = self._strings.json.line_of(member.start)
+            line = self._strings.tree.line_of(member.start)
             if isinstance(child, str):
                 if member.value.is_container:
                     yield child, line
@@ -298,11 +325,11 @@ class AppJsonFile:
             elif member.value.kind == "string":
                 yield from ((unit_id, line) for unit_id in _leaves(child))
 
-    def _additions(self, order: _Order, container: JsonValue, missing: Mapping[str, str]) -> Iterator[TextEdit]:
+    def _additions(self, order: _Order, container: TreeValue, missing: Mapping[str, str]) -> Iterator[TextEdit]:
         """The edits that add what a container lacks, each after the key that is before it in the source."""
-        json = self._strings.json
+        tree = self._strings.tree
         members = {member.key: member for member in container.members}
-        after: JsonMember | None = None
+        after: TreeMember | None = None
         lacking: list[tuple[str, NewValue]] = []
         unused = 0  # empty items at the end of ``lacking``, which are only written before one with a text
         for key, child in order.items():
@@ -317,7 +344,7 @@ class AppJsonFile:
                     unused += 1
                 continue
             if lacking:
-                yield json.addition(container, lacking, after)
+                yield tree.addition(container, lacking, after)
                 lacking = []
             after = member
             if isinstance(child, dict):
@@ -326,10 +353,10 @@ class AppJsonFile:
                 else:
                     new = self._new(key, child, missing)
                     if new is not None:
-                        yield json.replacement(member.value, new)
+                        yield tree.replacement(member.value, new)
         lacking = lacking[: len(lacking) - unused]
         if lacking:
-            yield json.addition(container, lacking, after)
+            yield tree.addition(container, lacking, after)
 
     def _new(self, key: str | int, child: str | _Order | None, missing: Mapping[str, str]) -> NewValue | None:
         """What a key gets that the file lacks; ``None`` if none of its texts is new."""
@@ -346,24 +373,29 @@ class AppJsonFile:
         if not all(isinstance(name, int) for name in items):
             return written
         last = max(int(name) for name in written)
-        return [items[name] or _empty(value) for name, value in child.items() if int(name) <= last]
+        values = []
+        for name, value in child.items():
+            if int(name) <= last:
+                new = items[name]
+                values.append(_empty(value) if new is None else new)
+        return values
 
     def _new_record(self, child: _Order, missing: Mapping[str, str]) -> NewValue | None:
         """The source's record with another text: programs need its placeholders in each language."""
         unit_id = next(iter(_leaves(child)))
-        literal = missing.get(unit_id)
-        if literal is None:
+        target = missing.get(unit_id)
+        if target is None:
             return None
         text = self._source.values[unit_id]
         record = next(
             member.value for member in self._source.base.members if member.key == self._source.paths[unit_id][0]
         )
-        return self._source.json.copied(record, lambda value: literal if value is text else None)
+        return self._source.tree.copied(record, lambda value: target if value is text else None)
 
 
 def _empty(child: str | _Order | None) -> NewValue:
     """An item that is only there because another one follows it."""
-    return [] if isinstance(child, dict) else '""'
+    return [] if isinstance(child, dict) else ""
 
 
 def _leaves(order: _Order) -> Iterator[str]:
@@ -374,7 +406,7 @@ def _leaves(order: _Order) -> Iterator[str]:
             yield child
 
 
-def _is_record(value: JsonValue) -> bool:
+def _is_record(value: TreeValue) -> bool:
     """Whether a value is a text with remarks, such as ``{"message": "…", "description": "…"}``."""
     if value.kind != "object":
         return False
@@ -382,7 +414,7 @@ def _is_record(value: JsonValue) -> bool:
     return sum(name in strings for name in _TEXTS) == 1 and all(member.key in _RECORD for member in value.members)
 
 
-def _strings_of(value: JsonValue | None) -> dict[str, str]:
+def _strings_of(value: TreeValue | None) -> dict[str, str]:
     """The members of an object that aren't containers, as texts."""
     if value is None:
         return {}
@@ -396,7 +428,7 @@ def _length_of(metadata: Mapping[str, str]) -> int | None:
     return None
 
 
-def _arb_placeholders(metadata: JsonValue | None) -> Iterator[str]:
+def _arb_placeholders(metadata: TreeValue | None) -> Iterator[str]:
     """A note for each placeholder that has a description or an example."""
     placeholders = metadata.get("placeholders") if metadata is not None else None
     for member in placeholders.members if placeholders is not None else []:
@@ -406,15 +438,15 @@ def _arb_placeholders(metadata: JsonValue | None) -> Iterator[str]:
             yield f"{{{member.key}}}: {', for example '.join(texts)}"
 
 
-class AppJson:
+class Json:
     """JSON files with an app's texts in one language."""
 
     name = "json"
     suffixes: tuple[str, ...] = (".json",)
 
-    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppJsonFile:
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppTexts:
         """Read a file and the file with its sources. Raises :class:`InputError`, beginning with ``file:line``."""
-        return AppJsonFile(path, source_file(path, source), target_lang, is_arb=False)
+        return AppTexts(path, source_file(path, source), target_lang, JsonFile)
 
 
 class Arb:
@@ -423,10 +455,10 @@ class Arb:
     name = "arb"
     suffixes: tuple[str, ...] = (".arb",)
 
-    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppJsonFile:
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppTexts:
         """Read a file and the file with its sources. Raises :class:`InputError`, beginning with ``file:line``."""
-        return AppJsonFile(path, source_file(path, source), target_lang, is_arb=True)
+        return AppTexts(path, source_file(path, source), target_lang, JsonFile, is_arb=True)
 
 
-APP_JSON = AppJson()
+APP_JSON = Json()
 ARB = Arb()
