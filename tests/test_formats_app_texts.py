@@ -1,4 +1,4 @@
-"""Texts of apps in JSON: read with the file of their sources, and replaced or added in the user's own bytes."""
+"""Texts of apps in JSON, YAML, ARB and string catalogues, replaced or added in the user's own bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import regex
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -402,6 +403,143 @@ def test_the_target_language_of_a_catalogue_must_be_clear(tmp_path: Path) -> Non
         catalogue(tmp_path, "de", '{"strings": {}}')
 
 
+# -- YAML
+
+RAILS = """# kept
+en:
+  # the first
+  title: Hello, %{name}!
+  quoted: "Say \\"hi\\""
+  single: 'It''s'
+  precision: 3
+  order: [":year", month]
+  days:
+    one: a day
+    other: "%{count} days"
+  long: |
+    First line
+    second line
+  folded: >-
+    A text that is
+    folded
+  "no": Nope
+  list:
+    - One
+    - Two
+  same: &same Same
+  again: *same
+  end: The end # a remark
+"""
+GERMAN = RAILS.replace("en:", "de:", 1)
+
+
+def test_a_rails_file_is_read_within_its_language(tmp_path: Path) -> None:
+    document = opened(tmp_path, "texts.yml", "de:\n  title: Hallo\n  again: &x Wieder\n", RAILS)
+    units = by_id(document)
+    assert list(units) == [
+        "title", "quoted", "single", "order.0", "order.1", "days.one", "days.other", "long", "folded", "no",
+        "list.0", "list.1", "same", "end",
+    ]  # fmt: skip
+    assert (units["quoted"].source, units["single"].source) == ('Say "hi"', "It's")
+    assert (units["long"].source, units["folded"].source) == ("First line\nsecond line\n", "A text that is folded")
+    assert (units["title"].target, units["title"].target_lang, units["title"].line) == ("Hallo", "de", 2)
+    russian = opened(tmp_path, "texts.yml", "ru: {}\n", RAILS)
+    assert [unit.id for unit in russian.units if unit.plural] == [
+        f"days.{category}" for category in ("one", "few", "many", "other")
+    ]
+    aliased = opened(tmp_path, "texts.yml", "de:\n  title: &t Hallo\n  end: *t\n  days: *t\n", RAILS)
+    assert not {"end", "days.one", "days.other"} & set(by_id(aliased))
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "old", "new"),
+    [
+        ("title", "Hallo", "Hello, %{name}!", "Hallo"),
+        ("title", "%{name}: hi", "Hello, %{name}!", '"%{name}: hi"'),
+        ("title", "yes", "Hello, %{name}!", '"yes"'),
+        ("title", "1,5", "Hello, %{name}!", '"1,5"'),
+        ("title", ":sym", "Hello, %{name}!", '":sym"'),
+        ("title", "a # b", "Hello, %{name}!", '"a # b"'),
+        ("title", "a\nb", "Hello, %{name}!", '"a\\nb"'),
+        ("quoted", 'Sag "ja"\t\\', '"Say \\"hi\\""', '"Sag \\"ja\\"\\t\\\\"'),
+        ("single", "Das ist's", "'It''s'", "'Das ist''s'"),
+        ("single", "a\nb", "'It''s'", '"a\\nb"'),
+        ("order.1", "a, b", "month]", '"a, b"]'),
+        ("order.1", "Monat", "month]", "Monat]"),
+        ("long", "Eins\n\nzwei: #\n", "First line\n    second line\n", "Eins\n\n    zwei: #\n"),
+        ("long", "Eins", "|\n    First line\n    second line\n", "|-\n    Eins\n"),
+        ("long", " eingerückt\n", "|\n    First line\n    second line\n", '" eingerückt\\n"\n'),
+        ("folded", "Ein Text, der wieder\ngefaltet ist", "A text that is\n    folded\n",
+         "Ein Text, der wieder\n\n    gefaltet ist\n"),
+        ("folded", "Ein längerer Text mit Wörtern", "A text that is\n    folded\n",
+         "Ein längerer Text\n    mit Wörtern\n"),
+        ("list.1", "- Zwei", "- Two", '- "- Zwei"'),
+        ("same", "Gleich", "&same Same", "&same Gleich"),
+        ("end", "Ende", "The end #", "Ende #"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_yaml_text_keeps_its_style_if_it_can(
+    tmp_path: Path, unit: str, text: str, old: str, new: str, newline: str
+) -> None:
+    german = GERMAN.replace("\n", newline)
+    document = opened(tmp_path, "de.yml", german, RAILS)
+    assert replaced(document, {}) == german.encode()
+    written = replaced(document, {unit: text}).decode()
+    assert written == GERMAN.replace(old, new).replace("\n", newline)
+    assert targets(opened(tmp_path, "de.yml", written, RAILS)) == targets(document) | {unit: text}
+    assert list(yaml.safe_load(written)) == ["de"]
+
+
+@pytest.mark.parametrize(
+    ("before", "new", "after"),
+    [
+        ("de:\n  title: T # x\n\n  end: E\n", {"days.one": "1"},
+         "de:\n  title: T # x\n  days:\n    one: \"1\"\n\n  end: E\n"),
+        ("de:\n    title: T", {"end": "E"}, "de:\n    title: T\n    end: E"),
+        ("de:\n    days:\n        one: T", {"end": "E"}, "de:\n    days:\n        one: T\n    end: E"),
+        ("de:\n  end: E\n", {"title": "T"}, "de:\n  title: T\n  end: E\n"),
+        ("de:\n", {"title": "T", "list.1": "Z"}, 'de:\n  title: T\n  list:\n    - ""\n    - Z\n'),
+        ("de: {}\n", {"title": "T"}, "de:\n  title: T\n"),
+        ("de: {title: T}\n", {"days.other": "a, b"}, 'de: {title: T, days: {other: "a, b"}}\n'),
+        ("de:\n  list:\n  - A\n", {"list.1": "B", "end": "E"}, "de:\n  list:\n  - A\n  - B\n  end: E\n"),
+        ("de:\n  long: |\n    x\n\n  end: E\n", {"no": "Nee"}, 'de:\n  long: |\n    x\n  "no": Nee\n\n  end: E\n'),
+        ("de:\n  title:\n  end: ~\n", {"title": "T", "end": "E"}, "de:\n  title: T\n  end: E\n"),
+        ("de:\r\n  title: 'T'\r\n", {"end": "E"}, "de:\r\n  title: 'T'\r\n  end: 'E'\r\n"),
+    ],
+)  # fmt: skip
+def test_a_yaml_text_is_added_where_the_source_has_it(
+    tmp_path: Path, before: str, new: dict[str, str], after: str
+) -> None:
+    written = replaced(opened(tmp_path, "de.yml", before, RAILS), new).decode()
+    assert written == after
+    reread = targets(opened(tmp_path, "de.yml", written, RAILS))
+    assert {unit: reread[unit] for unit in new} == new
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a: x\nb: 1\n", ":2: is not a file of an app's texts: the value of 'b' is a number; put it in quotes"),
+        ("a: x\nb: {c: 2001-01-01}\n", ":2: .* the value of 'b.c' is a date"),
+        ("a: !!binary aaaa\n", ":1: .* the value of 'a' is a value with the tag !!binary"),
+        ("- a\n", ":1: is not a file of an app's texts: expected an object"),
+        ("a: x\na: y\n", ":2: the key 'a' is already used in line 1"),
+        ("a: [x\nb: y\n", ":2: not YAML: while parsing a flow sequence"),
+        ("a: 'x\n", ":2: not YAML: while scanning a quoted scalar"),
+        ("a: x\n---\nb: y\n", ":2: holds a second document"),
+        ("? [a]\n: x\n", ":1: has a key that is not a text"),
+        ("a: \x07\n", ":1: not YAML: "),
+        ("# only\n", ":1: has no values"),
+        ("[" * 200, ":1: is nested more than 100 levels deep"),
+        (b"a: \xe9\n", ":1: byte 0xE9 is not UTF-8"),
+    ],
+)
+def test_other_or_broken_yaml_is_refused_with_its_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(InputError, match=rf"de\.yml{message}"):
+        opened(tmp_path, "de.yml", content, "a: x\n")
+
+
 # -- what is refused
 
 
@@ -508,6 +646,49 @@ def test_any_text_comes_back_from_json(tmp_path: Path, text: str, unit: str, sty
     assert value == text
 
 
+YAML = """title: plain
+menu:
+    quoted: "double"
+    single: 'single'
+    flow: [One, 'Two', {key: "Three"}]
+block: |
+  line
+  line
+kept: |+
+  line
+
+folded: >
+  a text that is folded
+end: x
+"""
+
+
+@anything
+@given(text=TEXT, data=st.data())
+def test_any_text_comes_back_from_yaml(tmp_path: Path, text: str, data: st.DataObject) -> None:
+    content = YAML.replace('{key: "Three"}', "Three")
+    document = opened(tmp_path, "de.yml", content, content)
+    unit = data.draw(st.sampled_from([unit.id for unit in document.units]))
+    if PLACEHOLDER.search(text):
+        return
+    new = replaced(document, {unit: text})
+    assert targets(opened(tmp_path, "de.yml", new, content)) == targets(document) | {unit: text}
+    value = yaml.safe_load(new)
+    for key in unit.split("."):
+        value = value[int(key) if key.isdecimal() else key]
+    assert value == text
+
+
+@anything
+@given(text=TEXT, unit=st.sampled_from(["title", "menu.quoted", "menu.flow.1", "block", "end"]))
+def test_any_text_can_be_added_to_yaml(tmp_path: Path, text: str, unit: str) -> None:
+    content = YAML.replace('{key: "Three"}', "Three")
+    if PLACEHOLDER.search(text):
+        return
+    new = replaced(opened(tmp_path, "de.yml", "kept: 'x'\n", content), {unit: text})
+    assert targets(opened(tmp_path, "de.yml", new, content))[unit] == text
+
+
 # -- files from public repositories
 
 MARKER = "ZYX \"'<&> \\ é😀 #: \n\tZYX"
@@ -515,7 +696,7 @@ MARKER = "ZYX \"'<&> \\ é😀 #: \n\tZYX"
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize(("ending", "least"), [("json", 7), ("arb", 2), ("xcstrings", 4)])
+@pytest.mark.parametrize(("ending", "least"), [("json", 7), ("arb", 2), ("xcstrings", 4), ("yaml", 2), ("yml", 5)])
 def test_real_files_are_read_or_refused_and_changed_in_one_place_only(
     data: Path, tmp_path: Path, ending: str, least: int
 ) -> None:
@@ -542,7 +723,7 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(
             new.write_bytes(replaced(document, {unit.id: MARKER}))
             changed = targets(_opened(new, source))
             assert changed == targets(document) | {unit.id: MARKER}
-            assert json.dumps(_loaded(new), ensure_ascii=False).count(json.dumps(MARKER, ensure_ascii=False)) == 1
+            assert json.dumps(_loaded(new), ensure_ascii=False).count(json.dumps(MARKER, ensure_ascii=False)) == 1, path
             counts["written"] += 1
     print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
     assert counts["read"] >= least
@@ -563,4 +744,4 @@ def _opened_or_refusal(path: Path, source: Path) -> LocalizationFile | str:
 
 def _loaded(path: Path) -> Any:
     """What another parser reads."""
-    return json.loads(path.read_bytes())
+    return yaml.safe_load(path.read_bytes()) if path.suffix in (".yaml", ".yml") else json.loads(path.read_bytes())

@@ -23,7 +23,7 @@ from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
-from mtagent.formats.app_texts import APP_JSON, ARB
+from mtagent.formats.app_texts import APP_JSON, APP_YAML, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
@@ -53,7 +53,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-_DOCUMENT_FORMATS = (XLIFF, PO, APP_JSON, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT, TS)
+_DOCUMENT_FORMATS = (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT, TS)
 DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in _DOCUMENT_FORMATS}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
@@ -76,9 +76,9 @@ UNSUPPORTED = {
         "one JSON value",
         "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
     ),
-    "arb xcstrings": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "arb xcstrings yaml yml": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
     "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
+    "html htm": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "ts": ("translations of Qt, or a program", "`mtagent units` lists Qt's texts and writes them back"),
     "ftl": (
         "a file of an app's strings, whose keys and quotes are not text",

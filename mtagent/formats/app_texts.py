@@ -40,6 +40,7 @@ from mtagent.formats.monolingual import (
     refuse_repeated_keys,
     source_file,
 )
+from mtagent.formats.yaml_spans import YamlFile
 from mtagent.text.plurals import CATEGORIES, plural_forms
 
 _TEXTS = ("message", "defaultMessage", "string", "translation")
@@ -81,6 +82,7 @@ class _AppStrings:
         self.texts: list[KeyedText] = []
         self.paths: dict[str, KeyPath] = {}
         self.values: dict[str, TreeValue] = {}
+        self.aliases: list[str] = []  # keys whose value is another one's
         if self.tree.root.kind != "object":
             raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
         self.kind = self._kind(is_arb)
@@ -112,7 +114,8 @@ class _AppStrings:
             return "records"
         if len(members) == 1:
             name, value = next(iter(members.items()))
-            if value.kind == "object" and plural_forms(name):
+            is_empty = value.kind == "word" and value.text == "null"
+            if (value.kind == "object" or is_empty) and plural_forms(name):
                 self.language = name
                 self.base = value
                 return "language"
@@ -161,7 +164,9 @@ class _AppStrings:
                 self._refuse(member, place)
             if value.is_container:
                 self._read_nested(value, place)
-            elif not is_data and value.kind != "alias":
+            elif value.kind == "alias":
+                self.aliases.append(joined_key(place))
+            elif not is_data:
                 self._add_nested(member, place, names, is_plural)
 
     def _add_nested(self, member: TreeMember, path: KeyPath, names: set[str], is_plural: bool) -> None:
@@ -192,9 +197,10 @@ class _AppStrings:
     def _refuse(self, member: TreeMember, path: KeyPath) -> None:
         value = member.value
         what = {"object": "an object", "array": "a list", "number": "a number"}.get(value.kind, value.text)
+        way_out = "expected a text" if value.is_container else "put it in quotes if it is a text"
         raise InputError(
             f"{self.path}:{self.tree.line_of(member.start)}: is not a file of an app's texts: the value of "
-            f"{shown_id(joined_key(path))} is {what}; expected a text"
+            f"{shown_id(joined_key(path))} is {what}; {way_out}"
         )
 
 
@@ -222,6 +228,8 @@ class AppTexts:
             self._source.language or language_in_path(source),
             self._strings.language or target_lang or language_in_path(path),
         )
+        for alias in self._strings.aliases:
+            self.units = [unit for unit in self.units if unit.id != alias and not unit.id.startswith(f"{alias}.")]
         self._order = self._ordered(unit.id for unit in self.units)
         self._without_place = dict(self._misplaced(self._order, self._strings.base))
 
@@ -314,7 +322,7 @@ class AppTexts:
                 continue
             line = self._strings.tree.line_of(member.start)
             if isinstance(child, str):
-                if member.value.is_container:
+                if child not in self._strings.values:
                     yield child, line
             elif member.value.is_container:
                 is_array = member.value.kind == "array"
@@ -460,5 +468,17 @@ class Arb:
         return AppTexts(path, source_file(path, source), target_lang, JsonFile, is_arb=True)
 
 
+class Yaml:
+    """YAML files with an app's texts in one language."""
+
+    name = "yaml"
+    suffixes: tuple[str, ...] = (".yaml", ".yml")
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> AppTexts:
+        """Read a file and the file with its sources. Raises :class:`InputError`, beginning with ``file:line``."""
+        return AppTexts(path, source_file(path, source), target_lang, YamlFile)
+
+
 APP_JSON = Json()
+APP_YAML = Yaml()
 ARB = Arb()

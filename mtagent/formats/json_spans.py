@@ -14,7 +14,9 @@ import regex
 from mtagent.errors import InputError
 from mtagent.formats.documents import DecodedFile, TextEdit, decoded, shown_id
 
-_DEEPEST = 100
+DEEPEST = 100
+"""How many levels of values are read."""
+
 _TOKEN = regex.compile(
     r"[ \t\r\n]*+(?:"
     r'(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+")'
@@ -52,6 +54,7 @@ class TreeValue:
     members: list[TreeMember] = field(default_factory=list)
     style: str = ""  # of YAML: a string's quote, | or >; { or [ of a flow collection
     column: int = 0  # of YAML: where the keys or dashes of a block collection are
+    in_flow: bool = False  # of YAML: within a flow collection
 
     @property
     def is_container(self) -> bool:
@@ -108,7 +111,9 @@ class JsonFile:
         """
         if not container.members:
             indent = self._indent_at(container.start)
-            new = dict(entries) if container.kind == "object" else [value for _, value in entries]
+            new: NewValue = [value for _, value in entries]
+            if container.kind != "array":
+                new = dict(entries)
             return TextEdit(container.start, container.end, self._written(new, indent))
         neighbour = after or container.members[0]
         separator = self._separator(container, neighbour)
@@ -279,8 +284,8 @@ class JsonFile:
                 state = "first"
                 containers.append(value)
                 keys.append({})
-                if len(containers) > _DEEPEST:
-                    raise InputError(f"{self._where(start)}: is nested more than {_DEEPEST} levels deep")
+                if len(containers) > DEEPEST:
+                    raise InputError(f"{self._where(start)}: is nested more than {DEEPEST} levels deep")
 
     def _key(self, token: str, start: int, keys: dict[str, int]) -> tuple[str, int]:
         key = self._text(token, start)
