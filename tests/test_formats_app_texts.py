@@ -466,6 +466,7 @@ def test_a_rails_file_is_read_within_its_language(tmp_path: Path) -> None:
         ("single", "a\nb", "'It''s'", '"a\\nb"'),
         ("order.1", "a, b", "month]", '"a, b"]'),
         ("order.1", "Monat", "month]", "Monat]"),
+        ("order.1", "was?", "month]", '"was?"]'),
         ("long", "Eins\n\nzwei: #\n", "First line\n    second line\n", "Eins\n\n    zwei: #\n"),
         ("long", "Eins", "|\n    First line\n    second line\n", "|-\n    Eins\n"),
         ("long", " eingerückt\n", "|\n    First line\n    second line\n", '" eingerückt\\n"\n'),

@@ -46,7 +46,7 @@ def command(
     output: Path | None,
     force: bool,
 ) -> None:
-    """List the units of XLIFF and PO files as JSON Lines, or write new targets into one file.
+    """List the units of localization files as JSON Lines, or write new targets into one file.
 
     Inline tags are numbered placeholders in source and target: <1>bold</1>, <2/>. A new target must have the source's
     placeholders, in any order that makes sense. All bytes of FILE that are not a new target stay as they are. A unit

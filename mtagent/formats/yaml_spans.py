@@ -21,6 +21,7 @@ from mtagent.formats.json_spans import DEEPEST, NewValue, Raw, TreeMember, TreeV
 
 _PROPERTIES = regex.compile(r"(?:[&!]\S*\s+)*")  # an anchor and a tag before a value
 _BLOCK_HEADER = regex.compile(r"[|>](?=(?:[-+]?(?P<indent>[1-9])?))[-+1-9]*+(?P<rest>[^\r\n]*)")
+_ACTIVE_IN_FLOW = regex.compile(r"[][{},?:#]")  # parsers disagree on these within a plain text
 _SYMBOL = regex.compile(r":[\w\"'@]")
 _NUMBER_LIKE = regex.compile(r"[-+]?[\d.][\d_,.:]*(?:[eE][-+]?\d+)?|[-+]?0[xob][\da-fA-F_]+")
 _WORDS = {"true", "false", "null", "~"}
@@ -388,6 +389,8 @@ def _reads_back(written: str, text: str, style: str, in_flow: bool) -> bool:
     if style == "":
         is_word = _tag(text) != "str" or text.casefold() in _ALSO_WORDS
         if is_word or _SYMBOL.match(text) or _NUMBER_LIKE.fullmatch(text):
+            return False
+        if in_flow and _ACTIVE_IN_FLOW.search(text):
             return False
     if in_flow:
         return _read_back(f"[{written}, z]\n") == [(text, style), ("z", "")]
