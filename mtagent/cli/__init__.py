@@ -39,7 +39,7 @@ COMMAND_GROUPS = {
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Localization files": {
-        "units": ("mtagent.cli.units", "List the texts of XLIFF and PO files, or write translations back."),
+        "units": ("mtagent.cli.units", "List the texts of localization files, or write translations back."),
     },
     "Use and review results": {
         "runs": ("mtagent.cli.runs", "List, show, merge and delete stored runs."),
