@@ -393,7 +393,9 @@ class XliffFile:
         place: _Place | None,
         mid: str = "",
     ) -> None:
-        source_text, target_text, inline = _numbered(self._xml, source, target)
+        source_text, target_text, inline = numbered(
+            _pieces(self._xml, source), _pieces(self._xml, target) if target else []
+        )
         definition = owner.segment_definitions.get(mid)
         whole = owner.texts.get("target")
         tags = _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
@@ -435,7 +437,10 @@ class XliffFile:
             source, target, inline = unit.source, unit.target, _NO_INLINE
             if unit.has_inline:
                 texts = reader.plain_owner(unit.start).texts
-                source, target_text, inline = _numbered(self._xml, texts["source"], texts.get("target"))
+                target_content = texts.get("target")
+                source, target_text, inline = numbered(
+                    _pieces(self._xml, texts["source"]), _pieces(self._xml, target_content) if target_content else []
+                )
                 target = None if target is None else target_text
             self._slots.append(unit.start)
             self.units.append(
@@ -626,12 +631,12 @@ def _end_of_element(start: XmlToken, tokens: Iterator[XmlToken]) -> int:
     raise AssertionError(f"<{start.value}> has no end, which expat refuses")
 
 
-def _numbered(xml: XmlFile, source: Content, target: Content | None) -> tuple[str, str, dict[str, str]]:
+def numbered(source: Sequence[str | InlineCode], target: Sequence[str | InlineCode]) -> tuple[str, str, dict[str, str]]:
     """Both texts with placeholders for their inline tags, and the markup of each placeholder.
 
     The same tag has the same number in both. Its markup is the target's, where the target has it.
     """
-    texts = [_pieces(xml, source), _pieces(xml, target) if target else []]
+    texts = [source, target]
     plain = "".join(piece for pieces in texts for piece in pieces if isinstance(piece, str))
     number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0)
     numbers: dict[tuple[str, str, int], int] = {}

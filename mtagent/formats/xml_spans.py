@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ from mtagent.formats.files import CHUNK
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
+WHITE_SPACE = " \t\n\r\f\v"
 _ATTRIBUTE = regex.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NAME = regex.compile(r"<[^\s/>]+")
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
@@ -256,3 +258,101 @@ class _Tokenizer:
 
     def _where(self) -> str:
         return f"{self.path}:{self.expat.CurrentLineNumber + self._skipped_lines}"
+
+
+# -- elements
+
+
+@dataclass(slots=True)
+class XmlElement:
+    """An element with all tokens in it, and what is right above it."""
+
+    tag: XmlToken
+    lead: str = ""  # the white space before it, from the last line break on
+    comments: tuple[str, ...] = ()
+    block_start: int = 0  # where its comments begin
+    tokens: list[XmlToken] = field(default_factory=list)
+    end: int = 0  # of its content
+    after: int = 0  # its closing tag
+
+    @property
+    def text(self) -> str:
+        """All characters in it."""
+        return "".join(token.value for token in self.tokens if token.kind in ("text", "cdata"))
+
+    @property
+    def is_cdata(self) -> bool:
+        """Whether its content is one CDATA section."""
+        markers = [token for token in self.tokens if token.kind == "cdata" and not token.value]
+        return len(markers) == 2 and all(token.kind == "cdata" for token in self.tokens)
+
+    def children(self) -> Iterator[XmlElement]:
+        """The elements directly in it."""
+        return elements(iter(self.tokens))
+
+
+def elements(tokens: Iterator[XmlToken]) -> Iterator[XmlElement]:
+    """The elements on the highest level of ``tokens``, up to the end of their parent."""
+    comments: list[str] = []
+    gap: list[str] = []  # the white space since the last tag or comment
+    block_start: int | None = None
+    has_sibling = False
+    for token in tokens:
+        if token.kind in ("text", "cdata"):
+            if token.value.isspace():
+                gap.append(token.value)
+            continue
+        if token.kind == "end":
+            return
+        white_space = "".join(gap)
+        gap = []
+        if white_space.count("\n") > 1:  # comments above a blank line are about more than one element
+            comments = []
+            block_start = None
+        if token.kind == "other":
+            is_about_sibling = has_sibling and not comments and "\n" not in white_space
+            if token.value.startswith("<!--") and not is_about_sibling:
+                comments.append(token.value[4:-3].strip())
+                block_start = token.start if block_start is None else block_start
+            continue
+        lead = white_space[white_space.rfind("\n") :] if "\n" in white_space else ""
+        notes = tuple(comment for comment in comments if comment)
+        element = XmlElement(token, lead, notes, token.start if block_start is None else block_start)
+        depth = 1
+        for inner in tokens:
+            depth += (inner.kind == "start") - (inner.kind == "end")
+            if depth == 0:
+                element.end, element.after = inner.start, inner.end
+                break
+            element.tokens.append(inner)
+        yield element
+        comments, block_start, has_sibling = [], None, True
+
+
+def root_element(xml: XmlFile, name: str, advice: str) -> XmlElement:
+    """The file's root with all that is in it. Raises :class:`InputError` unless it is called ``name``."""
+    roots = list(elements(xml.tokens()))
+    if not roots or roots[0].tag.value != name:
+        found, line = (f"<{roots[0].tag.value}>", roots[0].tag.line) if roots else ("nothing", 1)
+        raise InputError(f"{xml.path}:{line}: the first element is {found}, not <{name}>; {advice}")
+    return roots[0]
+
+
+def empty_tag_pair(raw: str) -> tuple[str, str]:
+    """The opening and the closing tag for an empty tag."""
+    name = _NAME.match(raw)
+    assert name is not None, raw
+    return f"{raw[:-2].rstrip()}>", f"</{name[0][1:]}>"
+
+
+def text_place(xml: XmlFile, element: XmlElement, keeps_space: bool) -> tuple[int, int, str, str]:
+    """Where the text of an element is written, and what is written before and after it."""
+    if element.end == element.after:  # an empty tag
+        opening, closing = empty_tag_pair(xml.raw(element.tag.start, element.tag.end))
+        return element.tag.start, element.after, opening, closing
+    raw = xml.raw(element.tag.end, element.end)
+    if keeps_space or not raw.strip(WHITE_SPACE):
+        return element.tag.end, element.end, "", ""
+    before = raw[: len(raw) - len(raw.lstrip(WHITE_SPACE))]
+    after = raw[len(raw.rstrip(WHITE_SPACE)) :]
+    return element.tag.end + len(xml.encoded(before)), element.end - len(xml.encoded(after)), "", ""
