@@ -84,7 +84,7 @@ class _AppStrings:
         self.texts: list[KeyedText] = []
         self.paths: dict[str, KeyPath] = {}
         self.values: dict[str, TreeValue] = {}
-        self.aliases: list[str] = []  # keys whose value is another one's
+        self.aliases: set[KeyPath] = set()  # of values that are another one's
         if self.tree.root.kind != "object":
             raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
         self.kind = self._kind(is_arb, may_have_language)
@@ -167,7 +167,7 @@ class _AppStrings:
             if value.is_container:
                 self._read_nested(value, place)
             elif value.kind == "alias":
-                self.aliases.append(joined_key(place))
+                self.aliases.add(place)
             elif not is_data:
                 self._add_nested(member, place, names, is_plural)
 
@@ -234,8 +234,9 @@ class AppTexts:
             self._source.language or language_in_path(source),
             self._strings.language or target_lang or language_in_path(path),
         )
-        for alias in self._strings.aliases:
-            self.units = [unit for unit in self.units if unit.id != alias and not unit.id.startswith(f"{alias}.")]
+        self._plural_paths = self._added_forms()
+        if self._strings.aliases:
+            self.units = [unit for unit in self.units if not self._is_in_alias(self._path_of(unit.id))]
         self._order = self._ordered(unit.id for unit in self.units)
         self._without_place = dict(self._misplaced(self._order, self._strings.base))
 
@@ -282,10 +283,12 @@ class AppTexts:
         # A plural form that the source lacks is where the source has the others.
         return self._plural_paths[unit_id]
 
+    def _is_in_alias(self, path: KeyPath) -> bool:
+        return any(path[:length] in self._strings.aliases for length in range(1, len(path) + 1))
+
     def _ordered(self, unit_ids: Iterable[str]) -> _Order:
         """The units as a tree of keys in the source's order."""
         order: _Order = {}
-        self._plural_paths = self._added_forms()
         if self._source.kind == "arb":
             for strings in (self._source, self._strings):
                 order |= {member.key: None for member in strings.base.members if str(member.key).startswith("@@")}
