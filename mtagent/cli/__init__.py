@@ -41,7 +41,7 @@ COMMAND_GROUPS = {
     },
     "Localization files": {
         "check": ("mtagent.cli.check:command_check", "Find faults of existing translations, without a model."),
-        "units": ("mtagent.cli.units", "List the texts of XLIFF and PO files, or write translations back."),
+        "units": ("mtagent.cli.units", "List the texts of localization files, or write translations back."),
     },
     "Use and review results": {
         "runs": ("mtagent.cli.runs", "List, show, merge and delete stored runs."),

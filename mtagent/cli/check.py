@@ -19,14 +19,14 @@ from mtagent.cli.options import (
     RUN,
     NameList,
     command,
+    localization_files,
     option,
     read_config,
+    target_of,
     with_options,
 )
 from mtagent.cli.terminal import hand_out, say
-from mtagent.formats import DOCUMENTS
 from mtagent.formats.findings import FINDING_FORMATS, read_baseline, without_known, write_baseline
-from mtagent.formats.localization import named_files
 from mtagent.jobs.checking import CHECK_NAMES, Checker, check, repair
 from mtagent.jobs.inputs import LocalizationInputs
 from mtagent.records import Severity
@@ -37,6 +37,7 @@ Examples:
   mtagent check app.xlf
   mtagent check "locales/**/*.po" --source-lang en --baseline known.jsonl -f github
   mtagent check locales/ --source-lang en -f sarif > findings.sarif
+  mtagent check locales/de.json -s locales/en.json
   mtagent check app.xlf --only placeholders,tags --fix
 """
 _FAILING: dict[str, tuple[Severity, ...]] = {
@@ -48,6 +49,9 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
 
 @command("check", EXAMPLES)
 @click.argument("names", nargs=-1, required=True, metavar="FILE…")
+@option(
+    FILES, "-s", "--source", "sources", type=FILE, help="File or folder with the sources, if files have one language."
+)
 @option(FILES, "--baseline", type=FILE, metavar="FILE.jsonl", help="Leave out the findings in this file.")
 @option(FILES, "--update-baseline", is_flag=True, help="Write all findings into the file of --baseline.")
 @option(FILES, "--fix", "repairs", is_flag=True, help="First repair in place what is certain; git shows what changed.")
@@ -71,8 +75,11 @@ def command_check(names: tuple[str, ...], **options: Any) -> None:
     checker = Checker(options.pop("only"), options.pop("skip"))
     if updates_baseline and baseline is None:
         raise click.UsageError("--update-baseline needs --baseline: it names the file to write")
+    sources: Path | None = options.pop("sources")
+    target_lang = target_of(options)
     config = read_config(options)
-    files = LocalizationInputs(tuple(named_files(names, DOCUMENTS))).opened()
+    named = localization_files(names, sources)
+    files = LocalizationInputs(tuple(named), sources=sources, target_lang=target_lang).opened()
     if fixes:
         for path, count in repair(files, config, checker).items():
             say(f"mtagent: {path}: repaired {counted(count, 'unit')}")

@@ -31,6 +31,7 @@ from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
 from mtagent.formats.html import HTML
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
+from mtagent.formats.key_values import PROPERTIES, STRINGS
 from mtagent.formats.markdown import MARKDOWN
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
@@ -38,6 +39,7 @@ from mtagent.formats.office import DOCX, XLSX
 from mtagent.formats.parquet import PARQUET, Parquet
 from mtagent.formats.pearmut import PEARMUT
 from mtagent.formats.po import PO
+from mtagent.formats.qt import TS
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.subtitles import SRT, VTT
@@ -46,6 +48,7 @@ from mtagent.formats.wmt import ESA, WMT, WMT25
 from mtagent.formats.workbook import WORKBOOK, Workbook
 from mtagent.formats.xcstrings import XCSTRINGS
 from mtagent.formats.xliff import XLIFF
+from mtagent.formats.xml_resources import ANDROID, RESX, STRINGSDICT
 
 ENTRY_POINTS = "mtagent.formats"
 F = TypeVar("F", Format, RatingFormat, DocumentFormat)
@@ -60,9 +63,14 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {
-    form.name: form for form in (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS, SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
-}
+_TWO_LANGUAGES = (XLIFF, PO, XCSTRINGS, TS)
+_ONE_LANGUAGE = (APP_JSON, APP_YAML, ARB, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
+_RUNNING_TEXT = (SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (*_TWO_LANGUAGES, *_ONE_LANGUAGE, *_RUNNING_TEXT)}
+RUNNING_TEXT = frozenset(form.name for form in _RUNNING_TEXT)
+"""The documents that are only read if they are named one by one, since a folder may hold others like them."""
+IN_FOLDERS = frozenset(form.name for form in _TWO_LANGUAGES)
+"""The formats with sources and targets in one file, which are found in folders by their endings."""
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, PEARMUT, STAGES)}
 
 _LOCALIZATION = (
@@ -75,8 +83,7 @@ UNSUPPORTED = {
     "doc odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "xml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "properties strings stringsdict resx ts ftl": (
+    "ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),
@@ -245,8 +252,10 @@ __all__ = [
     "DOCUMENTS",
     "EXPORTS",
     "FORMATS",
+    "IN_FOLDERS",
     "PARQUET",
     "RATING_FORMATS",
+    "RUNNING_TEXT",
     "SPAN_FORMATS",
     "STANDARD",
     "DocumentFormat",

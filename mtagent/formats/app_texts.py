@@ -74,7 +74,9 @@ class TextTree(Protocol):
 class _AppStrings:
     """The texts of one file, with the path and the value of each key."""
 
-    def __init__(self, path: Path, read: Callable[[Path, bytes], TextTree], is_arb: bool) -> None:
+    def __init__(
+        self, path: Path, read: Callable[[Path, bytes], TextTree], is_arb: bool, may_have_language: bool = True
+    ) -> None:
         self.path = path
         self.tree = read(path, content_of(path))
         self.language: str | None = None
@@ -82,10 +84,10 @@ class _AppStrings:
         self.texts: list[KeyedText] = []
         self.paths: dict[str, KeyPath] = {}
         self.values: dict[str, TreeValue] = {}
-        self.aliases: list[str] = []  # keys whose value is another one's
+        self.aliases: set[KeyPath] = set()  # of values that are another one's
         if self.tree.root.kind != "object":
             raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
-        self.kind = self._kind(is_arb)
+        self.kind = self._kind(is_arb, may_have_language)
         if self.kind == "arb":
             self._read_arb()
         elif self.kind == "records":
@@ -94,7 +96,7 @@ class _AppStrings:
             self._read_nested(self.base, ())
         refuse_repeated_keys(path, self.texts)
 
-    def _kind(self, is_arb: bool) -> str:
+    def _kind(self, is_arb: bool, may_have_language: bool) -> str:
         members = {str(member.key): member.value for member in self.tree.root.members}
         locale = members.get("@@locale") if is_arb or "@@locale" in members else members.get("locale")
         if locale is not None and locale.kind == "string":
@@ -112,7 +114,7 @@ class _AppStrings:
                     return "wrapped"
         if members and all(_is_record(value) for value in members.values()):
             return "records"
-        if len(members) == 1:
+        if len(members) == 1 and may_have_language:
             name, value = next(iter(members.items()))
             is_empty = value.kind == "word" and value.text == "null"
             if (value.kind == "object" or is_empty) and plural_forms(name):
@@ -165,7 +167,7 @@ class _AppStrings:
             if value.is_container:
                 self._read_nested(value, place)
             elif value.kind == "alias":
-                self.aliases.append(joined_key(place))
+                self.aliases.add(place)
             elif not is_data:
                 self._add_nested(member, place, names, is_plural)
 
@@ -218,6 +220,10 @@ class AppTexts:
         self.path = path
         self._strings = _AppStrings(path, read, is_arb)
         self._source = _AppStrings(source, read, is_arb)
+        source_keys = {member.key for member in self._source.base.members}
+        if self._strings.kind == "language" and self._strings.language in source_keys:
+            # A key such as "no" or "it" that is the only one so far, and no language.
+            self._strings = _AppStrings(path, read, is_arb, may_have_language=False)
         self.data = self._strings.tree.data
         if not any(text.text for text in self._source.texts):
             raise InputError(f"{source}:1: has no texts")
@@ -228,8 +234,9 @@ class AppTexts:
             self._source.language or language_in_path(source),
             self._strings.language or target_lang or language_in_path(path),
         )
-        for alias in self._strings.aliases:
-            self.units = [unit for unit in self.units if unit.id != alias and not unit.id.startswith(f"{alias}.")]
+        self._plural_paths = self._added_forms()
+        if self._strings.aliases:
+            self.units = [unit for unit in self.units if not self._is_in_alias(self._path_of(unit.id))]
         self._order = self._ordered(unit.id for unit in self.units)
         self._without_place = dict(self._misplaced(self._order, self._strings.base))
 
@@ -276,10 +283,12 @@ class AppTexts:
         # A plural form that the source lacks is where the source has the others.
         return self._plural_paths[unit_id]
 
+    def _is_in_alias(self, path: KeyPath) -> bool:
+        return any(path[:length] in self._strings.aliases for length in range(1, len(path) + 1))
+
     def _ordered(self, unit_ids: Iterable[str]) -> _Order:
         """The units as a tree of keys in the source's order."""
         order: _Order = {}
-        self._plural_paths = self._added_forms()
         if self._source.kind == "arb":
             for strings in (self._source, self._strings):
                 order |= {member.key: None for member in strings.base.members if str(member.key).startswith("@@")}

@@ -6,7 +6,7 @@ A plural has the categories of the target language, whatever the source's are, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +14,16 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import PluralForm, TranslationUnit, shown_id
+from mtagent.formats.xliff import InlineCode, numbered
 from mtagent.text.plurals import CATEGORIES, plural_forms, rule_examples
 
 _LANGUAGE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"
 _FOLDER = regex.compile(rf"(?P<language>{_LANGUAGE})(?:\.lproj)?")
+_ANDROID_FOLDER = regex.compile(r"values-(?:b\+)?(?P<language>[a-z]{2,3}(?:-r[A-Z]{2}|(?:\+\w+)*))")
 _NAME = regex.compile(rf"(?:.*\.)?(?P<language>{_LANGUAGE})")
 _NAME_WITH_PREFIX = regex.compile(rf"(?:.*?[._-])?(?P<language>{_LANGUAGE})")
-_PREFIXED = {".arb", ".properties"}  # app_de.arb; in other files "sign_in" or "how_to" would be languages
+_PREFIXED = {".arb", ".properties", ".ts"}  # app_de.arb; in other files "sign_in" or "how_to" would be languages
+_WITHOUT_LANGUAGE = regex.compile(rf"(?:[._]{_LANGUAGE}(?=\.\w+$))|(?<=^values)-.*")
 _LIKELY_SOURCES = ("en", "en-US", "en_US", "en-GB", "en_GB")
 
 
@@ -42,6 +45,7 @@ class KeyedText:
     category: str | None = None  # of the CLDR
     plural_prefix: str = ""
     plural_suffix: str = ""
+    pieces: Sequence[str | InlineCode] | None = None  # of a text with inline tags
 
     @property
     def plural(self) -> str | None:
@@ -136,9 +140,15 @@ def _unit(
     notes = source.notes
     if not notes and target is not None:
         notes = target.notes
+    source_text = source.text or ""
+    inline: dict[str, str] = {}
+    if source.pieces is not None or (target is not None and target.pieces is not None):
+        target_pieces = _pieces(target) if target is not None else []
+        source_text, target_text, inline = numbered(_pieces(source), target_pieces)
+        text = None if target is None else target_text
     return TranslationUnit(
         id=key,
-        source=source.text or "",
+        source=source_text,
         target=text,
         state="translated" if text else "new",
         locked=source.locked or (target is not None and target.locked),
@@ -146,10 +156,15 @@ def _unit(
         context=source.context or (target.context if target is not None else None),
         max_length=source.max_length,
         plural=form,
+        inline=inline,
         source_lang=source_lang,
         target_lang=target_lang,
         line=1 if target is None else target.line,
     )
+
+
+def _pieces(text: KeyedText) -> Sequence[str | InlineCode]:
+    return [text.text or ""] if text.pieces is None else text.pieces
 
 
 def _forms(source_forms: Mapping[str, KeyedText], in_target: set[str], target_lang: str | None) -> Iterator[PluralForm]:
@@ -184,6 +199,11 @@ def _language_place(path: Path) -> tuple[str, str, Path] | None:
     match = _FOLDER.fullmatch(folder.name)
     if match and plural_forms(match["language"]):
         return match["language"], folder.name, folder.parent
+    match = _ANDROID_FOLDER.fullmatch(folder.name)
+    if match:
+        language = match["language"].replace("-r", "-").replace("+", "-")
+        if plural_forms(language):
+            return language, folder.name, folder.parent
     return None
 
 
@@ -192,9 +212,10 @@ def _likely_source(path: Path) -> str:
     found = _language_place(path)
     if found is not None:
         language, name, folder = found
-        for source in _LIKELY_SOURCES:
-            renamed = folder / name.replace(language, source)  # the language is the only such word of most names
+        names = [name.replace(language, source) for source in _LIKELY_SOURCES]  # its only such word, mostly
+        names.append(_WITHOUT_LANGUAGE.sub("", name))  # messages.properties, Resources.resx, values/strings.xml
+        for renamed in [folder / each for each in names if each and each != name]:
             candidate = renamed if name == path.name else renamed / path.absolute().relative_to(folder / name)
-            if source != language and candidate.is_file():
+            if candidate.is_file():
                 return str(candidate)
     return "FILE"

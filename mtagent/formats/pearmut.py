@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mtagent.errors import OutputError
 from mtagent.formats.exports import RunTexts, mapped
 from mtagent.formats.files import replacing
 from mtagent.formats.ratings import place_of
@@ -28,12 +27,7 @@ class Pearmut:
     one_system = False
 
     def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
-        """Write a campaign. Raises :class:`OutputError` for a run in which a system lacks a translation."""
-        if run.missing:
-            raise OutputError(
-                f"{output}: {len(run.missing)} segments of run {run.name!r} have no translation by one of the systems "
-                f"(first: {run.missing[0]!r}), and Pearmut shows all side by side: choose others with --systems"
-            )
+        """Write a campaign. A missing translation is an empty one."""
         names = mapped(run.systems, _model_name, output)
         documents: dict[str, list[dict[str, Any]]] = {}
         placeless = 0

@@ -32,7 +32,7 @@ from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
-from mtagent.records import Chain
+from mtagent.records import Chain, ErrorSpan
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
@@ -147,6 +147,7 @@ def _write_outputs(
                 failed=_failed(decided_run),
                 backup=files.localization.backup,
                 after_run=True,
+                errors=_errors_left(decided_run) if files.localization.marks else None,
             )
             not_written = {kept.segment_id: kept.reason for kept in written.kept}
             on_written(written)
@@ -154,6 +155,16 @@ def _write_outputs(
             inputs.output_format.write(files.output, results, inputs.like)
         if files.details is not None:
             write_details(files.details, islice(decided_run.chains(dialogues=False), limit), not_written=not_written)
+
+
+def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:
+    """The errors that the last rating of each segment's editor found, and no edit fixed."""
+    errors = {}
+    for chain in decided_run.chains(dialogues=False):
+        edited_steps = [step for step in chain.steps if step.rating("editor")]
+        if edited_steps and edited_steps[-1].not_fixed:
+            errors[chain.segment.id] = tuple(edited_steps[-1].not_fixed)
+    return errors
 
 
 def _failed(decided_run: DecidedRun) -> list[str]:

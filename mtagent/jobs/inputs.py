@@ -19,6 +19,7 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
+from mtagent.formats.documents import Mark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
@@ -125,6 +126,24 @@ class LocalizationInputs:
     lock: Path | None = None
     force_edited: bool = False
     """Also work on targets that people have edited since the lock file was written."""
+    only: frozenset[str] = frozenset()
+    """Work on units of these states only."""
+    not_: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language that the user names."""
+
+    @property
+    def source_files(self) -> list[Path]:
+        """The files with source texts that exist."""
+        if self.sources is None:
+            return []
+        if not self.sources.is_dir():
+            return [self.sources]
+        named = [self.sources / file.path.name for file in self.files]
+        return [path for path in dict.fromkeys(named) if path.is_file()]
 
     def outputs(self, output: Path) -> dict[Path, Path]:
         """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
@@ -151,7 +170,10 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited, translates)
+        return LocalizationFiles(
+            paths, forms, lock, self.force_edited, translates,
+            self.only, self.not_, self.marks, self.sources, self.target_lang,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,7 +202,10 @@ class Files:
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
         if self.localization is not None:
-            return {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            for number, path in enumerate(self.localization.source_files, start=1):
+                named[f"-s {number}"] = path
+            return named
         paths = {"-s": self.source}
         if self.translation is not None:
             paths["-t"] = self.translation
@@ -254,6 +279,7 @@ class Files:
                     raise ConfigError(f"{path}: --details would overwrite {option}")
             refuse_overwriting(outputs, files_named(config))
             self._refuse_unwritable_localization(localization)
+            reader.refuse_marks()
             if outputs.count(formats.STANDARD) > 1:
                 raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
         with spooled_inputs({}, config) as (_, config):
