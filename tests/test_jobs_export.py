@@ -555,7 +555,11 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
     [
         ("export r --format mtme", 2, "--format mtme writes a folder; name it with -o DIR"),
         ("export r --format stages", 2, "--format stages writes a folder; name it with -o DIR"),
-        ("export r --systems final", 2, "--systems needs a --format for other tools: mtme, marot, wmt25, pearmut, stages"),
+        (
+            "export r --systems final",
+            2,
+            "--systems needs a --format for other tools: mtme, marot, wmt25, pearmut, stages",
+        ),
         ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
         ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': has no system 'best'; there are: given, postedit"),

@@ -627,6 +627,50 @@ def asked_for(project: Shell, arguments: str) -> str:
     return done.out
 
 
+def test_the_translation_into_a_second_language_is_shown(project: Shell) -> None:
+    before = asked_for(project, "postedit locales/es/app.po")
+    other = PO.replace("Language: es", "Language: fr").replace("Hola gran mundo.", "Bonjour le monde.")
+    other = other.replace("El gato se sentó aquí", "")
+    project.write("fr.po", other)
+    asked = asked_for(project, "postedit locales/es/app.po --second-language fr.po")
+    assert asked.count("In French: Bonjour le monde.") == 2  # postedit and proofread
+    assert asked.count("In French") == 2
+    about_cat = before.partition("menu")[2].partition("segment Hello")[0]
+    assert about_cat in asked  # without a translation there, nothing changes
+    # Files that are worked on are no second language of themselves.
+    everything = asked_for(project, "postedit locales/es/app.po --second-language locales --second-language fr.po")
+    assert "In Portuguese: Hola gran mundo.\nIn French: Bonjour le monde." in everything
+    assert "In Spanish" not in everything
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Hello big world.", "Hello, world.", "translates none of the texts, which must have the same id and source"),
+        ("Language: fr", "X: y", "the file doesn't name its target language"),
+    ],
+)
+def test_a_second_language_that_cannot_be_shown_is_refused(project: Shell, old: str, new: str, message: str) -> None:
+    other = PO.replace("Language: es", "Language: fr").replace("El gato se sentó aquí", "")
+    project.write("fr.po", other.replace(old, new))
+    done = project("postedit locales/es/app.po --source-lang en --second-language fr.po")
+    assert done.code == 1
+    assert "fr.po: " in done.err
+    assert message in done.err
+
+
+@pytest.mark.loopback
+def test_another_second_language_file_is_another_run(project: Shell, server: str) -> None:
+    names = []
+    for word in ("monde", "monde", "globe"):
+        project.write("fr.po", PO.replace("Language: es", "Language: fr").replace("mundo", word))
+        options = "locales/es/app.po -o b.po --force --source-lang en --second-language fr.po"
+        done = project(f"postedit {options}", *with_model(server))
+        assert done.code == 0, done.err
+        names.append(re.findall(r"postedit-[0-9a-f]{8}", done.err)[0])
+    assert names[0] == names[1] != names[2]
+
+
 def test_instructions_for_a_language_reach_its_texts_only(project: Shell) -> None:
     project.write("es.md", "Tutea siempre.")
     project.write("br.md", "Use você.")

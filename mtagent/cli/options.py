@@ -223,6 +223,15 @@ LOCALIZATION_OPTIONS = [
     option(
         FILES, "--force-edited", is_flag=True, help="With --lock: also work on targets that people have edited since."
     ),
+    option(
+        FILES,
+        "--second-language",
+        "second",
+        multiple=True,
+        metavar="FILE",
+        help="The same localization files in another language (file, folder or pattern), whose translations models "
+        "see; repeatable.",
+    ),
 ]
 """Localization files as arguments, in place of ``-s``, and which of their texts are worked on."""
 WRITING_OPTIONS = [
@@ -876,8 +885,10 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
     in_place, backup = options.pop("in_place", False), options.pop("backup", False)
     lock, force_edited = options.pop("lock", None), options.pop("force_edited", False)
     only, not_, marks = options.pop("only", ()), options.pop("not_", ()), options.pop("marks", ())
+    second = options.pop("second", ())
     if not names:
         for name, is_given in (
+            ("--second-language", second),
             ("--in-place", in_place),
             ("--lock", lock),
             ("--backup", backup),
@@ -913,6 +924,7 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
     return LocalizationInputs(
         tuple(files), in_place, backup, into_folder, lock, force_edited,
         selection_words(only or ()), selection_words(not_ or ()), parsed_marks, sources, target_of(options),
+        tuple(file.path for file in localization_files(second, sources)) if second else (),
     )  # fmt: skip
 
 

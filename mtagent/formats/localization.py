@@ -159,6 +159,8 @@ class LocalizationFiles:
     """The file or folder with the source texts of files that have one language each."""
     target_lang: str | None = None
     """The language to take from a file of several, and of a file that names none."""
+    other_languages: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Notes with the translation into other languages, by id and source."""
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -379,7 +381,7 @@ class LocalizationFiles:
             "source": unit.source,
             "translation": _target_of(unit),
             "document": str(path),
-            "notes": _notes(unit, source_lang, target_lang),
+            "notes": _notes(unit, source_lang, target_lang, self.other_languages.get((unit.id, unit.source))),
             "max_length": _max_length(unit),
             "source_lang": source_lang,
             "target_lang": target_lang,
@@ -443,7 +445,37 @@ def _language(in_file: str | None, default: str | None, side: str, path: Path) -
     return default
 
 
-def _notes(unit: TranslationUnit, source_lang: str, target_lang: str) -> str | None:
+def in_other_languages(
+    files: LocalizationFiles, others: Iterable[tuple[Path, DocumentFormat]]
+) -> dict[tuple[str, str], str]:
+    """A note for each unit of ``files`` that is translated in ``others``, by id and source: ``In French: …``.
+
+    Raises :class:`InputError` for a file that has none of the units, or that doesn't name its language.
+    """
+    wanted = {(unit.id, unit.source) for _, unit, _ in files.examined()}
+    own = {path.resolve() for path in files.paths}
+    notes: dict[tuple[str, str], str] = {}
+    for path, form in others:
+        if path.resolve() in own:
+            continue
+        found = False
+        for unit in form.open(path, files.sources).units:
+            place = (unit.id, unit.source)
+            target = _target_of(unit)
+            if place not in wanted or target is None or unit.state == "fuzzy":
+                continue
+            found = True
+            note = f"In {languages.name(_language(unit.target_lang, None, 'target', path))}: {target}"
+            notes[place] = f"{notes[place]}\n{note}" if place in notes else note
+        if not found:
+            raise InputError(
+                f"{path}: translates none of the texts, which must have the same id and source there; name the same "
+                "file in another language with --second-language"
+            )
+    return notes
+
+
+def _notes(unit: TranslationUnit, source_lang: str, target_lang: str, translated: str | None) -> str | None:
     """What is known of a unit, for the people and models that translate it."""
     notes = list(unit.notes)
     if _is_telling(unit):
@@ -455,6 +487,8 @@ def _notes(unit: TranslationUnit, source_lang: str, target_lang: str) -> str | N
         notes.append(f"The translation must not be longer than {unit.max_width}.")
     if unit.plural is not None:
         notes += _plural_notes(unit.plural, source_lang, target_lang)
+    if translated is not None:
+        notes.append(translated)
     return "\n".join(notes) or None
 
 

@@ -23,7 +23,7 @@ from mtagent.formats.documents import Mark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
-from mtagent.formats.localization import LocalizationFiles, NamedFile
+from mtagent.formats.localization import LocalizationFiles, NamedFile, in_other_languages
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
@@ -134,6 +134,8 @@ class LocalizationInputs:
     """The file or folder with the source texts of files that have one language each."""
     target_lang: str | None = None
     """The language that the user names."""
+    second: tuple[Path, ...] = ()
+    """The same files in other languages, whose translations are shown."""
 
     @property
     def source_files(self) -> list[Path]:
@@ -170,10 +172,14 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(
+        files = LocalizationFiles(
             paths, forms, lock, self.force_edited, translates,
             self.only, self.not_, self.marks, self.sources, self.target_lang,
         )  # fmt: skip
+        if not self.second:
+            return files
+        others = [(path, formats.document_format(path)) for path in self.second]
+        return replace(files, other_languages=in_other_languages(files, others))
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,8 @@ class Files:
             named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
             for number, path in enumerate(self.localization.source_files, start=1):
                 named[f"-s {number}"] = path
+            for number, path in enumerate(self.localization.second, start=1):
+                named[f"--second-language {number}"] = path
             return named
         paths = {"-s": self.source}
         if self.translation is not None:
