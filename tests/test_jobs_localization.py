@@ -24,6 +24,8 @@ from mtagent.formats.lock import Lock, hashes_of
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from tests.commands import Shell, start
+from tests.simulator import Settings, Simulator
+from tests.simulator.chain import improving
 
 XLIFF = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
 <file original="a" source-language="en" target-language="es" datatype="plaintext"><body>
@@ -782,3 +784,48 @@ def test_running_text_is_translated_in_a_copy(shell: Shell, name: str, content: 
     assert done.code == 0, done.err
     assert (shell.folder / f"new-{name}").read_text(encoding="utf-8") == expected
     assert (shell.folder / name).read_text(encoding="utf-8") == content
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("gate", ["pairwise", "rate"])
+async def test_everything_that_is_known_of_a_text_reaches_translator_editor_proofreader_and_judges(
+    shell: Shell, gate: str
+) -> None:
+    unit = '<trans-unit id="door.handle" maxwidth="{}" size-unit="{}"><source>{}</source>{}</trans-unit>'
+    units = unit.format(300, "pixel", "The night watch found the keys at the gate.", "<note>on a sign</note>")
+    units += unit.format(90, "char", "She asked for the keys.", "").replace("door.", "lost.")
+    file = f'<file original="a" source-language="en" target-language="es"><body>{units}</body></file>'
+    shell.write("app.xlf", f'<xliff version="1.2">{file}</xliff>')
+    shell.write("es.md", "Tutea siempre.")
+    path = shell.folder / "app.xlf"
+    files = Files(
+        source=path,
+        output=shell.folder / "out.xlf",
+        localization=LocalizationInputs(files=(NamedFile(path, shell.folder),)),
+    )
+    async with Simulator(Settings(behaviour=improving)) as server:
+        settings = {"base_url": server.base_url, "model": "m", "gate": gate}
+        await improve_file(
+            load(
+                overrides={
+                    **settings,
+                    "store": shell.folder / "store.db",
+                    "instructions_for": {"es": shell.folder / "es.md"},
+                }
+            ),
+            files,
+            command="translate",
+            on_start=lambda *_: None,
+            on_chain=lambda chain: None,
+        )
+    purposes = set()
+    for body in server.requests:
+        asked = body["messages"][-1]["content"]
+        assert "Tutea siempre." in asked
+        if "night watch" in asked:
+            assert "on a sign\nKey: door.handle\nThe translation must not be longer than 300 pixel." in asked
+        else:
+            assert "Key: lost.handle" in asked
+            assert "The translation must have at most 90 characters." in asked
+        purposes.add(body["messages"][0]["content"])
+    assert len(purposes) >= 3
