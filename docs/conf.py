@@ -52,7 +52,7 @@ html_show_sourcelink = False
 html_show_sphinx = False
 
 MENU = {
-    "Start": ["docs/README", "docs/tutorial"],
+    "Start": ["docs/README", "docs/tutorial", "docs/tutorial-localization"],
     "How to": [
         "docs/how-to/command-line",
         "docs/how-to/localization-files",
