@@ -473,6 +473,7 @@ async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest
 
 
 HALF = '"a \\ud800"'
+IMPROVE = b'{"segments": [{"source": "a", "translation": "b"}], "source_lang": "en", "target_lang": "es"}'
 GLOSSARY = '"name": "g", "source_lang": "en", "target_lang": "es", "entries_format": "tsv", "entries": '
 
 
@@ -494,6 +495,23 @@ async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
         answer = await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
         assert answer.status_code == 400
         assert "a text contains half of a character (a lone surrogate)" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (IMPROVE, "application/json; charset=utf-8", 200),
+        (IMPROVE, "application/vnd.example+json", 200),
+        (IMPROVE.decode().encode("utf-16"), "application/json", 200),
+        (IMPROVE, "text/plain", 400),
+    ],
+)
+async def test_segments_are_json(body: bytes, content_type: str, status: int) -> None:
+    async with asking(Service(llm=improving())) as client:
+        answer = await client.post("/v1/improve", content=body, headers={"Content-Type": content_type})
+        assert answer.status_code == status, answer.text
 
 
 async def test_a_source_language_that_nobody_finds_out_is_named() -> None:
