@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.decided_text import DecidedRun
+from mtagent.chain.guards import listed
+from mtagent.chain.translation import refusals
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
@@ -154,6 +156,7 @@ def _write_outputs(
                 failed=_failed(decided_run),
                 backup=files.localization.backup,
                 after_run=True,
+                why_unusable=lambda segment, text: _why_unusable(segment, text, decided_run.skip),
             )
             not_written = {kept.segment_id: kept.reason for kept in written.kept}
             on_written(written)
@@ -161,6 +164,14 @@ def _write_outputs(
             inputs.output_format.write(files.output, results, inputs.like)
         if files.details is not None:
             write_details(files.details, islice(decided_run.chains(dialogues=False), limit), not_written=not_written)
+
+
+def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | None:
+    """The placeholders and tags that a first translation lacks: programs need them. Edits have been guarded."""
+    if segment.translation is not None:
+        return None
+    missing = [damage for damage in refusals(segment, text, skip=skip) if damage.guard in ("placeholders", "tags")]
+    return f"would break the program: {listed(missing)}" if missing else None
 
 
 def _failed(decided_run: DecidedRun) -> list[str]:
