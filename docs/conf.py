@@ -56,6 +56,7 @@ MENU = {
     "How to": [
         "docs/how-to/command-line",
         "docs/how-to/localization-files",
+        "docs/how-to/check",
         "docs/how-to/batches",
         "docs/how-to/measure",
         "docs/how-to/review",

@@ -92,7 +92,7 @@ def test_a_file_that_names_its_languages_needs_no_option_and_changes_in_its_targ
     better = (project.folder / "better.xlf").read_text(encoding="utf-8")
     assert better == XLIFF.replace("sentó aquí<", "sentó aquí.<").replace("</g> ya<", "</g> ya.<")
     assert "1 file: 2 of 5 units have a new target" in done.err
-    assert "2 not in the run: locked or approved" in done.err
+    assert "2 not in the run: locked, approved or written by people" in done.err
     assert "1 not in the run: no target, and no model or MT system to translate with" in done.err
     details = project.objects("d.jsonl")
     assert [segment["id"] for segment in details] == ["cat", "key"]
@@ -156,9 +156,57 @@ def test_a_dry_run_counts_units_by_file_and_state_and_writes_nothing(project: Sh
     assert done.code == 0, done.err
     rows = [re.split(r"\s{2,}", line) for line in done.lines]
     assert ["app.xlf", "–", "yes", "2"] in rows
-    assert ["app.xlf", "–", "no: locked or approved", "2"] in rows
+    assert ["app.xlf", "–", "no: locked, approved or written by people", "2"] in rows
     assert ["locales/es/app.po", "translated", "yes", "2"] in rows
     assert not project.runs()
+
+
+@pytest.mark.parametrize(
+    ("options", "worked_on"),
+    [
+        ("--only needs-review-translation", ["cat"]),
+        ("--not needs-review", ["key"]),
+        ("--only approved", ["done"]),
+        ("--only approved,translated", ["done", "key"]),
+    ],
+)
+def test_units_are_selected_by_state_and_protected_ones_only_by_name(
+    project: Shell, options: str, worked_on: list[str]
+) -> None:
+    path = project.folder / "app.xlf"
+    edit(path, "<target>El gato", '<target state="needs-review-translation">El gato')
+    done = project(f"postedit app.xlf -o out.xlf --details d.jsonl {options}")
+    assert done.code == 0, done.err
+    assert [segment["id"] for segment in project.objects("d.jsonl")] == worked_on
+    changed = [unit for unit, target in targets(path).items() if targets(project.folder / "out.xlf")[unit] != target]
+    assert changed == worked_on
+
+
+def test_new_targets_get_the_user_s_marks(project: Shell) -> None:
+    done = project("postedit app.xlf -o out.xlf --mark state=needs-review-translation --mark comment=MT")
+    assert done.code == 0, done.err
+    assert {unit.id: unit.state for unit in opened(project.folder / "out.xlf").units} == {
+        **dict.fromkeys(["cat", "key"], "needs-review-translation"),
+        **dict.fromkeys(["done", "kept", "new"]),
+    }
+    assert opened(project.folder / "out.xlf").units[0].notes == ("MT",)
+    fuzzy = project("postedit locales --source-lang en --in-place --mark fuzzy")
+    assert "warning: gettext doesn't compile fuzzy messages" in fuzzy.err
+    assert [unit.state for unit in opened(project.folder / "locales" / "es" / "app.po").units] == [
+        "fuzzy",
+        "translated",
+    ]
+    done = project("postedit app.xlf -o b.xlf --mark fuzzy")
+    assert (done.code, "app.xlf:3: such a file cannot hold the mark 'fuzzy'" in done.err) == (1, True), done.err
+
+
+def test_the_errors_that_are_left_become_marks_of_its(project: Shell) -> None:
+    edit(project.folder / "app.xlf", "The cat sat here.", "The 3 cats sat here. Go.")
+    done = project("postedit app.xlf -o out.xlf --mark its")
+    assert done.code == 0, done.err
+    new = (project.folder / "out.xlf").read_text(encoding="utf-8")
+    assert "its:locQualityIssueType=" in new
+    etree.parse(project.folder / "out.xlf")
 
 
 # -- where it is written
@@ -198,7 +246,6 @@ def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces
         ("app.xlf -o a.xlf --in-place", "-o and --in-place do not go together"),
         ("app.xlf --backup", "--backup needs --in-place"),
         ("app.xlf --lock -o a.xlf", "--lock needs --in-place"),
-        ("app.xlf -s en.txt", "leave out -s"),
         ("app.xlf -t es.txt", "leave out -t"),
         ("app.xlf --force-edited --in-place", "--force-edited needs --lock"),
         ("-s en.txt -t es.txt --in-place", "--in-place is for localization files"),
@@ -368,7 +415,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     before = {path: opened(path) for path in sorted(folder.rglob("*.*"))}
     remarks = ""
     for options, paths in groups.items():
-        done = project(f"postedit --in-place --lock{options}", *with_model(shaking), *paths)
+        done = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert done.code == 0, done.err
         remarks += done.err
     changed = 0
@@ -387,7 +434,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     assert changed >= 20
     assert "keep the old one, because the new one cannot be written" in remarks
     for options, paths in groups.items():
-        again = project(f"postedit --in-place --lock{options}", *with_model(shaking), *paths)
+        again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert "nothing to work on; no model was asked" in again.err, again.err
 
 
@@ -517,3 +564,56 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_files_of_one_language_are_improved_with_the_file_of_their_sources(shell: Shell) -> None:
+    shell.write("en.json", "{", '  "a": "Hello world.",', '  "b": "Yes"', "}")
+    shell.write("de.json", "{", '  "a": "Hallo , Welt."', "}")
+
+    done = shell("postedit de.json -s en.json -o better.json -q")
+
+    assert done.code == 0, done.err
+    assert shell.read("better.json") == ["{", '  "a": "Hallo, Welt."', "}"]
+    assert "name the file with the sources" in shell("postedit de.json -o other.json").last
+    assert "en.json: is the only file" in shell("postedit en.json -s en.json -o other.json").last
+
+
+def test_a_folder_gives_files_of_one_language_only_with_sources_and_no_running_text(shell: Shell) -> None:
+    (shell.folder / "i18n").mkdir()
+    for name, text in (("en", "Hello world."), ("de", "Hallo , Welt."), ("es", "Hola , mundo.")):
+        (shell.folder / "i18n" / f"{name}.json").write_text(f'{{"a": "{text}"}}\n', encoding="utf-8")
+    (shell.folder / "i18n" / "README.md").write_text("Not , touched", encoding="utf-8")
+
+    assert "has no localization files" in shell("postedit i18n --in-place").last
+    done = shell("postedit i18n -s i18n/en.json --source-lang en --in-place -q")
+
+    assert done.code == 0, done.err
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (shell.folder / "i18n").iterdir()}
+    assert texts == {
+        "en.json": '{"a": "Hello world."}\n',
+        "de.json": '{"a": "Hallo, Welt."}\n',
+        "es.json": '{"a": "Hola, mundo."}\n',
+        "README.md": "Not , touched",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:03,500\nWhen we came,\n\n2\n00:00:04,000 --> 00:00:06,500\nit was on.\n",
+            "1\n00:00:01,000 --> 00:00:03,500\nWHEN WE CAME,\n\n2\n00:00:04,000 --> 00:00:06,500\nIT WAS ON.\n",
+        ),
+        ("a.md", "# Title\n\n- some text\n\n```\ncode\n```\n", "# TITLE\n\n- SOME TEXT\n\n```\ncode\n```\n"),
+        ("a.html", "<p>Some <b>bold</b> text</p><script>x</script>", "<p>SOME <b>BOLD</b> TEXT</p><script>x</script>"),
+    ],
+)
+def test_running_text_is_translated_in_a_copy(shell: Shell, name: str, content: str, expected: str) -> None:
+    (shell.folder / name).write_text(content, encoding="utf-8")
+
+    done = shell(f"translate {name} -l en-de -o new-{name} --stages t -q --translator", "command:tr a-z A-Z")
+
+    assert done.code == 0, done.err
+    assert (shell.folder / f"new-{name}").read_text(encoding="utf-8") == expected
+    assert (shell.folder / name).read_text(encoding="utf-8") == content

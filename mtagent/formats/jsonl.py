@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +65,8 @@ class JsonLines:
     name: str = "jsonl"
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson")
     lenient: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The user's names of some fields, by field."""
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
@@ -84,12 +86,12 @@ class JsonLines:
             for name in names:
                 if name in _FIELDS:
                     keys[name] = name
-                elif not self.lenient:
+                elif not self.lenient and not self.columns:
                     way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
                     raise InputError(f"{where}: unknown field {name!r}{way_out}")
-            if self.lenient:
-                for field, index in named_fields(names, where).items():
-                    keys[field] = names[index]
+            if self.lenient or self.columns:
+                given = {field: name for field, name in self.columns.items() if name in values}
+                keys = {field: names[index] for field, index in named_fields(names, where, given).items()}
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
 

@@ -8,23 +8,34 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats.documents import DocumentFormat, LocalizationFile, TranslationUnit, fault, replaced, shown_id
+from mtagent.formats.documents import (
+    DocumentFormat,
+    LocalizationFile,
+    Mark,
+    TranslationUnit,
+    fault,
+    mark_fault,
+    replaced,
+    selected,
+    shown_id,
+)
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, segment
-from mtagent.records import Segment
+from mtagent.records import ErrorSpan, Segment
 from mtagent.text import languages, scripts
 from mtagent.text.table import Table
 
 logger = logging.getLogger("mtagent.formats")
 
-_LOCKED = "locked or approved"
+_PROTECTED = "locked, approved or written by people"
+_NOT_SELECTED = "not selected"
 _WITHOUT_TEXT = "no source text"
 _DONE = "done before, by the lock file"
 _EDITED = "edited by people since the lock file was written"
@@ -129,7 +140,7 @@ class Written:
 class LocalizationFiles:
     """Reads the units to work on from all of ``paths``, in their order. An empty target counts as none.
 
-    Units that are locked or approved are left out, and so is what ``lock`` has as done or edited by people.
+    Units that aren't :func:`selected` are left out, and so is what ``lock`` has as done or edited by people.
     """
 
     paths: tuple[Path, ...]
@@ -140,6 +151,14 @@ class LocalizationFiles:
     """Also work on targets that people have edited since."""
     translates: bool = True
     """Whether a unit without a target gets one; otherwise it is left out."""
+    only: frozenset[str] = frozenset()
+    not_: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
+    """How new targets are marked in their files."""
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language to take from a file of several, and of a file that names none."""
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -151,19 +170,20 @@ class LocalizationFiles:
         """
         for document, unit, reason in self.examined():
             if reason is None:
-                yield self._segment(document, unit, defaults)
+                yield self.segment_of(document, unit, defaults)
 
     def examined(self) -> Iterator[tuple[LocalizationFile, TranslationUnit, str | None]]:
         """All units of all files, and why a unit isn't worked on; ``None`` if it is."""
         for path, form in zip(self.paths, self.forms, strict=True):
-            document = form.open(path)
+            document = form.open(path, self.sources, self.target_lang)
+            selected_ids = {unit.id for unit in selected(document.units, self.only, self.not_)}
             for unit in document.units:
-                yield document, unit, self.reason_to_skip(path, unit)
+                yield document, unit, self._reason_to_skip(path, unit, selected_ids)
 
-    def reason_to_skip(self, path: Path, unit: TranslationUnit) -> str | None:
+    def _reason_to_skip(self, path: Path, unit: TranslationUnit, selected_ids: Collection[str]) -> str | None:
         """Why a unit isn't worked on; ``None`` if it is."""
-        if unit.locked:
-            return _LOCKED
+        if unit.id not in selected_ids:
+            return _PROTECTED if unit.protected else _NOT_SELECTED
         if not unit.source.strip():
             return _WITHOUT_TEXT
         if self.lock is not None:
@@ -235,12 +255,14 @@ class LocalizationFiles:
         backup: bool = False,
         after_run: bool = False,
         why_unusable: WhyUnusable = lambda segment, text: None,
+        errors: Mapping[str, tuple[ErrorSpan, ...]] | None = None,
     ) -> Written:
         """Write each file, with the texts of its units, to its output, and update the lock file.
 
         A text that the file cannot hold is left out, and the unit keeps its target. ``failed`` are the segments to try
         again in the next run. ``backup``: what is replaced stays as ``FILE.bak``. ``after_run``: a unit that was edited
-        since it was read keeps its target, too. ``why_unusable``: further reasons to leave a text out.
+        since it was read keeps its target, too. ``why_unusable``: further reasons to leave a text out. ``errors`` are
+        those left in each segment, by id, for marks of ITS.
         """
         by_document = _by_document(results)
         written = Written()
@@ -248,7 +270,7 @@ class LocalizationFiles:
         for path, form in zip(self.paths, self.forms, strict=True):
             results_of_file = _of_file(path, by_document)
             try:
-                document = form.open(path)
+                document = form.open(path, self.sources, self.target_lang)
             except InputError as error:
                 if not after_run:
                     raise
@@ -259,7 +281,8 @@ class LocalizationFiles:
             targets = self._targets(document, results_by_id, written, why_unusable, after_run=after_run)
             for segment_id in results_of_file.keys() - {result.segment.id for result in results_by_id.values()}:
                 written.kept.append(KeptTarget(path, 1, segment_id, "has no place: the file has no such unit any more"))
-            data = replaced(document, targets)
+            marks = {unit_id: self._marks_of(results_by_id[unit_id], errors or {}) for unit_id in targets}
+            data = replaced(document, targets, marks, only=self.only, not_=self.not_)
             output = outputs[path]
             if output != STANDARD:
                 output.parent.mkdir(parents=True, exist_ok=True)
@@ -288,11 +311,12 @@ class LocalizationFiles:
     ) -> dict[str, str]:
         """The new targets by id; what is not written is counted in ``written``."""
         targets = {}
+        selected_ids = {unit.id for unit in selected(document.units, self.only, self.not_)}
         for unit in document.units:
             written.units += 1
             result = results.get(unit.id)
             if result is None:
-                written.skipped[self.reason_to_skip(document.path, unit) or "not in the run"] += 1
+                written.skipped[self._reason_to_skip(document.path, unit, selected_ids) or "not in the run"] += 1
                 continue
             target = _target_of(unit)
             if not result.text.strip():
@@ -305,13 +329,31 @@ class LocalizationFiles:
                 reason = "is for another source: the source was changed in the file meanwhile"
             elif after_run and result.segment.translation != target:
                 reason = "is not written over an edit that was made in the file meanwhile"
-            reason = reason or fault(document, unit, result.text) or why_unusable(result.segment, result.text)
+            reason = reason or fault(document, unit, result.text, self.only, self.not_)
+            reason = reason or why_unusable(result.segment, result.text)
             if reason is None:
                 targets[unit.id] = result.text
                 written.changed += 1
             elif result.text != result.segment.translation:
                 written.kept.append(KeptTarget(document.path, unit.line, result.segment.id, reason))
         return targets
+
+    def _marks_of(self, result: Result, errors: Mapping[str, tuple[ErrorSpan, ...]]) -> list[Mark]:
+        """The marks of a new target; those of ITS list the errors that are left in it."""
+        marks = []
+        for mark in self.marks:
+            marks.append(replace(mark, errors=errors.get(result.segment.id, ())) if mark.kind == "its" else mark)
+        return marks
+
+    def refuse_marks(self) -> None:
+        """Raise :class:`InputError` if a file cannot hold the marks of one of its units."""
+        if not self.marks:
+            return
+        for document, unit, reason in self.examined():
+            for mark in self.marks if reason is None else ():
+                problem = mark_fault(document, unit, mark)
+                if problem:
+                    raise InputError(f"{document.path}:{unit.line}: {problem}")
 
     def _note(
         self,
@@ -335,7 +377,8 @@ class LocalizationFiles:
                 finished[unit.id] = hashes_of(unit.source, targets.get(unit.id, unit.target))
         self.lock.update(document.path, [unit.id for unit in document.units], finished, to_do)
 
-    def _segment(self, document: LocalizationFile, unit: TranslationUnit, defaults: SegmentDefaults) -> Segment:
+    def segment_of(self, document: LocalizationFile, unit: TranslationUnit, defaults: SegmentDefaults) -> Segment:
+        """The unit as a segment; ``defaults`` has what the file doesn't name."""
         path = document.path
         where = f"{path}:{unit.line}"
         values = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from os.path import isdir, isfile, relpath
 from pathlib import Path
@@ -19,6 +19,7 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
+from mtagent.formats.documents import Mark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
@@ -123,6 +124,24 @@ class LocalizationInputs:
     lock: Path | None = None
     force_edited: bool = False
     """Also work on targets that people have edited since the lock file was written."""
+    only: frozenset[str] = frozenset()
+    """Work on units of these states only."""
+    not_: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language that the user names."""
+
+    @property
+    def source_files(self) -> list[Path]:
+        """The files with source texts that exist."""
+        if self.sources is None:
+            return []
+        if not self.sources.is_dir():
+            return [self.sources]
+        named = [self.sources / file.path.name for file in self.files]
+        return [path for path in dict.fromkeys(named) if path.is_file()]
 
     def outputs(self, output: Path) -> dict[Path, Path]:
         """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
@@ -149,7 +168,10 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited, translates)
+        return LocalizationFiles(
+            paths, forms, lock, self.force_edited, translates,
+            self.only, self.not_, self.marks, self.sources, self.target_lang,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -169,12 +191,19 @@ class Files:
     """Without it, a file is replaced only if the same run has written it."""
     localization: LocalizationInputs | None = None
     """Localization files instead of all these; ``source`` is the first of them."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The names that fields have in the source, which is a table, by field."""
+    encoding: str | None = None
+    """The encoding of the source, which is a table; ``None`` = UTF-8, or UTF-16 with a byte order mark."""
 
     @property
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
         if self.localization is not None:
-            return {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            for number, path in enumerate(self.localization.source_files, start=1):
+                named[f"-s {number}"] = path
+            return named
         paths = {"-s": self.source}
         if self.translation is not None:
             paths["-t"] = self.translation
@@ -199,6 +228,7 @@ class Files:
                 yield inputs
             return
         form = formats.by_path(self.source, self.format)
+        form = formats.with_columns(form, self.source, self.columns, self.encoding)
         outputs: tuple[Path, ...] = (self.output,)
         if self.details is not None:
             outputs = (self.output, self.details)
@@ -224,8 +254,8 @@ class Files:
             else:
                 reader = form
             written = self._output_format(form)
-            if writes and written is formats.PARQUET and self.output == formats.STANDARD:
-                raise ConfigError("Parquet cannot be written to standard output: give -o a file")
+            if writes and written.name in formats.BINARY and self.output == formats.STANDARD:
+                raise ConfigError(f"a {written.name} file cannot be written to standard output: give -o a file")
             like = None  # a shorter output cannot keep the lines of its input
             if written.name == form.name and config.limit is None:
                 like = files.translation or files.source
@@ -247,6 +277,7 @@ class Files:
                     raise ConfigError(f"{path}: --details would overwrite {option}")
             refuse_overwriting(outputs, files_named(config))
             self._refuse_unwritable_localization(localization)
+            reader.refuse_marks()
             if outputs.count(formats.STANDARD) > 1:
                 raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
         with spooled_inputs({}, config) as (_, config):
@@ -353,7 +384,10 @@ class OpenFiles:
             files |= self.files.paths
             if localization.lock is not None and localization.lock.exists():
                 files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
-        return content_hashes(files, self.config)
+        hashes = content_hashes(files, self.config)
+        if self.files.columns:
+            hashes["columns"] = ",".join(f"{field}={column}" for field, column in sorted(self.files.columns.items()))
+        return hashes
 
     def refuse_idle_candidates(self, config: Config, own_gate: Gate | None = None) -> None:
         """Raise :class:`ConfigError` if there are candidates, but no stage or no judge to choose among them."""
