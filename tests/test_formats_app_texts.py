@@ -99,6 +99,11 @@ def test_texts_are_paired_by_key_in_the_order_of_the_sources(tmp_path: Path) -> 
         ('{"menu": {}}', {"menu.items.1": "B"}, '{"menu": {"items": ["", "B"]}}'),
         ('{"menu": null, "end": null}', {"menu.open": "O", "end": "E"}, '{"menu": {"open": "O"}, "end": "E"}'),
         (
+            '{\n  "title": "x",\n\n  "menu": {}\n}',
+            {"end": "E"},
+            '{\n  "title": "x",\n\n  "menu": {},\n  "end": "E"\n}',
+        ),
+        (
             '{\n    "title": "x",\n\n    "end": "y"\n}',
             {"cat_other": "c"},
             '{\n    "title": "x",\n    "cat_other": "c",\n\n    "end": "y"\n}',
@@ -157,6 +162,8 @@ def test_plurals_have_the_forms_of_the_target_language(tmp_path: Path) -> None:
         '{"cat_one": "{{count}} кот", "cat_few": "F", "cat_many": "M", '
         '"days": {"one": "1", "few": "{n} дня", "other": "o"}}'
     )
+    german = opened(tmp_path, "de.json", '{"cat_many": "Millionen"}', EN)
+    assert [unit.id for unit in german.units if unit.plural][:3] == ["cat_one", "cat_many", "cat_other"]
     japanese = opened(tmp_path, "ja.json", "{}", EN)
     assert [unit.id for unit in japanese.units if unit.plural] == ["cat_other", "days.other"]
     unknown = opened(tmp_path, "texts.json", "{}", EN)
@@ -369,6 +376,12 @@ def test_added_plurals_keep_the_order_of_the_names(tmp_path: Path) -> None:
     assert {name: plural[name]["stringUnit"]["value"] for name in plural} == {name: name for name in sorted(plural)}
     assert list(plural) == ["few", "many", "one", "other"]
     path = tmp_path / "b.xcstrings"
+    path.write_bytes(replaced(catalogue(tmp_path, "pl"), {"%lld files[one]": "1"}))
+    again = replaced(
+        document_format(path).open(path, target_lang="pl"),
+        {f"%lld files[{name}]": name for name in ("one", "many", "few", "other")},
+    )
+    assert again == new
     path.write_bytes(new)
     assert [unit.target for unit in document_format(path).open(path, target_lang="pl").units if unit.plural] == [
         "one", "few", "many", "other",
@@ -469,6 +482,7 @@ def test_a_rails_file_is_read_within_its_language(tmp_path: Path) -> None:
         ("order.1", "was?", "month]", '"was?"]'),
         ("long", "Eins\n\nzwei: #\n", "First line\n    second line\n", "Eins\n\n    zwei: #\n"),
         ("long", "Eins", "|\n    First line\n    second line\n", "|-\n    Eins\n"),
+        ("long", "Eins\n\n", "|\n    First line\n    second line\n", '"Eins\\n\\n"\n'),
         ("long", " eingerückt\n", "|\n    First line\n    second line\n", '" eingerückt\\n"\n'),
         ("folded", "Ein Text, der wieder\ngefaltet ist", "A text that is\n    folded\n",
          "Ein Text, der wieder\n\n    gefaltet ist\n"),
@@ -497,6 +511,8 @@ def test_a_yaml_text_keeps_its_style_if_it_can(
     [
         ("de:\n  title: T # x\n\n  end: E\n", {"days.one": "1"},
          "de:\n  title: T # x\n  days:\n    one: \"1\"\n\n  end: E\n"),
+        ("de:\n    title: T", {"days.one": "ein"}, "de:\n    title: T\n    days:\n        one: ein"),
+        ("de:\n  end: |\n    x", {"end": "E\n"}, 'de:\n  end: "E\\n"'),
         ("de:\n    title: T", {"end": "E"}, "de:\n    title: T\n    end: E"),
         ("de:\n    days:\n        one: T", {"end": "E"}, "de:\n    days:\n        one: T\n    end: E"),
         ("de:\n  end: E\n", {"title": "T"}, "de:\n  title: T\n  end: E\n"),

@@ -92,12 +92,7 @@ def paired(
 ) -> list[TranslationUnit]:
     """The units of a file with ``targets`` as its texts; both must have unique keys."""
     sources = list(sources)
-    in_target: dict[str, KeyedText] = {}
-    target_plurals: dict[str, set[str]] = {}
-    for text in targets:
-        in_target[text.key] = text
-        if text.plural is not None and text.category is not None:
-            target_plurals.setdefault(text.plural, set()).add(text.category)
+    in_target = {text.key: text for text in targets}
     source_plurals: dict[str, dict[str, KeyedText]] = {}
     for text in sources:
         if text.plural is not None and text.category is not None:
@@ -111,7 +106,8 @@ def paired(
         source_forms = source_plurals.pop(text.plural, None)
         if source_forms is None:
             continue  # its first form has added them all
-        for form in _forms(source_forms, target_plurals.get(text.plural, set()), target_lang):
+        in_file = {category for category in CATEGORIES if text.key_of(category) in in_target}
+        for form in _forms(source_forms, in_file, target_lang):
             category = form.category or "other"
             like = source_forms.get(category) or source_forms.get("other") or text
             if like.text is not None:
