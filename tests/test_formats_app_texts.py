@@ -203,6 +203,8 @@ def test_texts_within_a_frame_that_names_the_language(tmp_path: Path) -> None:
     document = opened(tmp_path, "texts.json", english.replace("en", "pt-BR", 1).replace(', "2": "Go"', ""), english)
     assert (targets(document), document.units[0].target_lang) == ({"1": "Save", "2": None}, "pt-BR")
     assert b'"1": "Save", "2": "Ir"}}' in replaced(document, {"2": "Ir"})
+    word = opened(tmp_path, "de.json", '{"no": {"a": "Nein"}}', '{"no": {"a": "No"}, "yes": "Yes"}')
+    assert targets(word) == {"no.a": "Nein", "yes": None}
     rooted = opened(tmp_path, "texts.json", '{"de": {"a": "Eins"}}', '{"en": {"a": "One", "b": "Two"}}')
     assert (targets(rooted), rooted.units[0].target_lang) == ({"a": "Eins", "b": None}, "de")
     assert replaced(rooted, {"b": "Zwei"}) == b'{"de": {"a": "Eins", "b": "Zwei"}}'

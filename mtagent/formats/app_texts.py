@@ -74,7 +74,9 @@ class TextTree(Protocol):
 class _AppStrings:
     """The texts of one file, with the path and the value of each key."""
 
-    def __init__(self, path: Path, read: Callable[[Path, bytes], TextTree], is_arb: bool) -> None:
+    def __init__(
+        self, path: Path, read: Callable[[Path, bytes], TextTree], is_arb: bool, may_have_language: bool = True
+    ) -> None:
         self.path = path
         self.tree = read(path, content_of(path))
         self.language: str | None = None
@@ -85,7 +87,7 @@ class _AppStrings:
         self.aliases: list[str] = []  # keys whose value is another one's
         if self.tree.root.kind != "object":
             raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
-        self.kind = self._kind(is_arb)
+        self.kind = self._kind(is_arb, may_have_language)
         if self.kind == "arb":
             self._read_arb()
         elif self.kind == "records":
@@ -94,7 +96,7 @@ class _AppStrings:
             self._read_nested(self.base, ())
         refuse_repeated_keys(path, self.texts)
 
-    def _kind(self, is_arb: bool) -> str:
+    def _kind(self, is_arb: bool, may_have_language: bool) -> str:
         members = {str(member.key): member.value for member in self.tree.root.members}
         locale = members.get("@@locale") if is_arb or "@@locale" in members else members.get("locale")
         if locale is not None and locale.kind == "string":
@@ -112,7 +114,7 @@ class _AppStrings:
                     return "wrapped"
         if members and all(_is_record(value) for value in members.values()):
             return "records"
-        if len(members) == 1:
+        if len(members) == 1 and may_have_language:
             name, value = next(iter(members.items()))
             is_empty = value.kind == "word" and value.text == "null"
             if (value.kind == "object" or is_empty) and plural_forms(name):
@@ -218,6 +220,10 @@ class AppTexts:
         self.path = path
         self._strings = _AppStrings(path, read, is_arb)
         self._source = _AppStrings(source, read, is_arb)
+        source_keys = {member.key for member in self._source.base.members}
+        if self._strings.kind == "language" and self._strings.language in source_keys:
+            # A key such as "no" or "it" that is the only one so far, and no language.
+            self._strings = _AppStrings(path, read, is_arb, may_have_language=False)
         self.data = self._strings.tree.data
         if not any(text.text for text in self._source.texts):
             raise InputError(f"{source}:1: has no texts")
