@@ -21,7 +21,6 @@ from mtagent.jobs.estimate import Range, counter, estimate
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.llm import prompts
-from mtagent.llm.prices import MILLION
 from mtagent.records import Chain, Usage
 from tests.simulator import Settings, Simulator
 from tests.simulator.evaluators import answer
@@ -66,10 +65,9 @@ ESTIMATED: dict[str, dict[str, Any]] = {
 
 
 class Result(NamedTuple):
-    """What a run took, how many tokens it wrote to a cache with marks, and how many requests were sent before."""
+    """What a run took, and how many requests were sent before."""
 
     chains: Sequence[Chain]
-    written: int = 0
     repeated: int = 0
 
     @property
@@ -79,15 +77,15 @@ class Result(NamedTuple):
 
     @property
     def dollars(self) -> float:
-        """With the surcharge for tokens that were written to the cache, which servers charge since GPT-5.6."""
+        """Of all chains."""
         assert self.usage.cost is not None
-        return self.usage.cost + self.written * (WRITTEN - INPUT) / MILLION
+        return self.usage.cost
 
     def row(self, name: str, baseline: Result) -> str:
         """A row of a table, with what is saved of the ``baseline``'s dollars."""
         usage = self.usage
-        numbers = (usage.calls, usage.input_tokens, usage.cached_tokens, self.written, usage.output_tokens)
-        cells = " | ".join(f"{number:,}" for number in numbers)
+        input_tokens = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens)
+        cells = " | ".join(f"{number:,}" for number in (usage.calls, *input_tokens, usage.output_tokens))
         return f"| {name} | {cells} | ${self.dollars:.4f} | {1 - self.dollars / baseline.dollars:.0%} |"
 
 
@@ -101,7 +99,8 @@ async def run(lines: Sequence[str], settings: Mapping[str, Any], server: Setting
         source, prices = folder / "en.txt", folder / "prices.toml"
         source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         prices.write_text(
-            f'[[prices]]\nmodel = "{MODEL}"\ninput = {INPUT}\ncached_input = {CACHED}\noutput = {OUTPUT}\n',
+            f'[[prices]]\nmodel = "{MODEL}"\ninput = {INPUT}\ncached_input = {CACHED}\n'
+            f"cache_write = {WRITTEN}\noutput = {OUTPUT}\n",
             encoding="utf-8",
         )
         async with Simulator(server) as simulator:
@@ -111,7 +110,7 @@ async def run(lines: Sequence[str], settings: Mapping[str, Any], server: Setting
             ranges = await asyncio.to_thread(estimate, config, files, counter("o200k"))
             await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
             sent = [entry.sha256 for entry in simulator.journal.entries]
-            result = Result(chains, simulator.written_tokens, len(sent) - len(set(sent)))
+            result = Result(chains, len(sent) - len(set(sent)))
             return result, reduce(Range.plus, ranges.values(), Range())
 
 
@@ -187,7 +186,7 @@ def sample_lines(segments: int) -> list[str]:
 async def estimates() -> str:
     """A table in Markdown: estimated costs as multiples of the real one."""
     rows = ["| settings | real cost | low | likely | high |", "|---|---|---|---|---|"]
-    server, _ = CACHES["prefixes cached"]
+    server, _ = CACHES["cached to a mark, none set"]
     for name, settings in ESTIMATED.items():
         result, (low, high, likely) = await run(sample_lines(50), settings, server)
         ratios = [(cost or 0.0) / result.dollars for cost in (low.cost, likely, high.cost)]

@@ -27,8 +27,8 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--gpus", type=int, default=8)
     add("--gpu-dollars", type=float, default=2.0, help="Dollars for a GPU for an hour.")
     add("--cpu-dollars", type=float, default=0.05, help="Dollars for a processor for an hour.")
-    add("--cpu-seconds", type=float, default=0.0107, help="Processor time of a worker for a segment (bench.engines).")
-    add("--bytes", type=float, default=6_690, help="Size of the stores for a segment (bench.engines).")
+    add("--cpu-seconds", type=float, default=0.006, help="Processor time of a worker for a segment (bench.engines).")
+    add("--bytes", type=float, default=6_760, help="Size of the stores for a segment (bench.engines).")
     return parser.parse_args(arguments)
 
 

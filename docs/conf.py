@@ -55,6 +55,8 @@ MENU = {
     "Start": ["docs/README", "docs/tutorial"],
     "How to": [
         "docs/how-to/command-line",
+        "docs/how-to/localization-files",
+        "docs/how-to/check",
         "docs/how-to/batches",
         "docs/how-to/measure",
         "docs/how-to/review",

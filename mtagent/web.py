@@ -142,5 +142,12 @@ def is_malformed_origin(request: Request) -> bool:
 
 def field_problem(error: Mapping[str, Any]) -> str:
     """A message for one of pydantic's errors: the field and the problem, without the field's content."""
-    field = ".".join(str(part) for part in error["loc"] if part != "body")
+    if error["type"] == "json_invalid":  # as FastAPI reports it, with the position in place of a field
+        return json_problem(error["loc"][-1], error["ctx"]["error"])
+    field = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
     return f"{field}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def json_problem(position: int, problem: str) -> str:
+    """A message for a body that isn't JSON: the ``position`` of its first character that can't be read, and why."""
+    return f"the body is not JSON: character {position + 1}: {problem}"

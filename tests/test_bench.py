@@ -149,10 +149,11 @@ async def test_savings_come_from_prefixes_and_marks_and_equal_segments_are_paid_
         results[name], _ = await run(lines, {**settings, **cache_settings}, server)
     nothing, prefixes, unmarked, marked = results.values()
     assert len({result.usage.input_tokens for result in results.values()}) == 1, "marks change no text"
-    assert nothing.usage.cached_tokens == nothing.written == unmarked.usage.cached_tokens == prefixes.written == 0
+    assert nothing.usage.cached_tokens == nothing.usage.cache_write_tokens == unmarked.usage.cached_tokens == 0
+    assert prefixes.usage.cache_write_tokens == 0
     # All ratings but the first read what the first one left in the cache, in whole steps of 128 tokens or to a mark.
     assert prefixes.usage.cached_tokens == 7 * 1152
-    assert marked.usage.cached_tokens == 7 * marked.written > 7 * 1152
+    assert marked.usage.cached_tokens == 7 * marked.usage.cache_write_tokens > 7 * 1152
     assert max(marked.dollars, prefixes.dollars) < nothing.dollars < unmarked.dollars
 
     twice, _ = await run([*lines, *lines], settings, CACHES["prefixes cached"][0])

@@ -84,6 +84,8 @@ REFUSED = [
     ("placeholders", EN_ES, LONG, "El puente cerró seis meses por {número} obras, y <b>nadie</b> sabe cuándo abre."),
     ("placeholders", EN_ES, "{count} of $USERS", "{count}: usuarios"),
     ("tags", EN_ES, "See <Link>here</Link>", "Vea aquí"), ("tags", EN_ES, '<mark id="1">Yes', "Sí"),
+    ("tags", EN_ES, "See <1>here</1>", "Vea aquí"), ("tags", EN_ES, "See <1>here</1>", "Vea <1>aquí</1> <2/>"),
+    ("tags", EN_ES, "<1>See</1> <2>here</2>", "<1>Vea <2>aquí</1></2>"),
     ("tags", EN_ES, "See <a>here</a>", "Vea aquí"), ("tags", EN_ES, LONG, LOSSY),
 ]  # fmt: skip
 
@@ -112,6 +114,7 @@ ALLOWED = [
     (("en", "sr"), BRIDGE, "Stari most je bio zatvoren šest meseci."),
     (EN_ES, r"Line one\nLine two &amp; three", "Línea una línea dos & tres"),
     (EN_ES, "<div id=a>Yes</div>", '<div id="a">Sí</div>'),
+    (EN_ES, "<1>See</1> <2/> here", "Aquí <2/> <1>vea</1>"),
     (EN_ES, "Well <laugh/> yes", "Bueno, sí"),
     (EN_DE, "Press <Ctrl>+<Del>.", "Drücken Sie <Strg>+<Entf>."),
     (EN_DE, "Dear <First Name>, enter <your password>", "Hallo <Vorname>, geben Sie <Ihr Passwort> ein"),

@@ -13,6 +13,7 @@ import pytest
 from mtagent import __version__
 from mtagent.cli import COMMANDS, cli
 from tests.commands import IMPROVED, SOURCES, Shell, python, run
+from tests.scripted_server import Answer, scripted_server
 
 OFFLINE = (
     "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator "
@@ -113,9 +114,31 @@ def test_swapped_languages_are_noticed(shell: Shell) -> None:
         "Nos veremos otra vez la semana que viene.",
     )
     assert SWAPPED in shell("postedit -s en.txt -t es.txt -l es-en --name wrong").err
-    assert "swapped" not in shell("postedit -s en.txt -t es.txt -l en-es --name right").err
+    assert "seem" not in shell("postedit -s en.txt -t es.txt -l en-es --name right").err
     assert SWAPPED in shell("translate -s en.txt -l es-en --translator command:cat --stages t").err
-    assert "swapped" not in shell("postedit -s en.txt -t en.txt -l es-en --name copied").err
+    for files, message in (
+        ("-s en.txt -t en.txt -l es-en", "en.txt: the sources seem to be in English, not in Spanish; check -l"),
+        ("-s en.txt -t en.txt -l en-es", "en.txt: the translations seem to be in English, not in Spanish; check -l"),
+        ("-s es.txt -t en.txt -l de-en", "es.txt: the sources seem to be in Spanish, not in German; check -l"),
+    ):
+        assert message in shell(f"postedit {files} --name other --force").err
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_wrong_languages_cost_nothing_unless_forced(shell: Shell) -> None:
+    shell.write("de.txt", "Die alte Brücke war sechs Monate gesperrt.", "Wir treffen uns nächste Woche wieder.")
+    shell.write("es.txt", "El viejo puente estuvo cerrado durante seis meses.", "Nos veremos la semana que viene.")
+    with scripted_server() as server:
+        files = f"-s de.txt -t es.txt -l en-es --base-url {server.url} --model m"
+        for line in (f"postedit {files} -o out.txt", f"rate {files} -o out.jsonl"):
+            done = shell(line)
+            assert (done.code, shell.runs()) == (1, {})
+            assert "the sources seem to be in German, not in English; check -l, or go on with --force" in done.last
+        assert server.requests == []
+        server.answer = lambda request: Answer("{}", 401)
+        shell(f"postedit {files} -o out.txt --force")
+        assert server.requests
 
 
 def test_every_option_has_a_help_text() -> None:
@@ -148,7 +171,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("postedit -t es.txt -l en-es", 2, "'--source'"),
+        ("postedit -t es.txt -l en-es", 2, "source texts with -s"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
         (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs as many judges, and there are 1"),
         (f"{POSTEDIT} --judge rules --judge qe-e5 --quorum 3", 2, "there are 2: name more"),

@@ -99,10 +99,10 @@ def test_the_budget_holds_over_all_repeats(shell: Shell, log: Path) -> None:
         assert shell(f"{line} one-2.txt --name x-2 --seed 2").code == 0
         of_one = tokens(shell)
         repeated = f"{line} out.txt --name x --repeat 3 --token-budget"
-        budget = 2 * of_one + 500  # enough for x-1, if x-2 had not been paid for
+        budget = 2 * of_one + 500  # enough for x-1 and x-3, if x-2 had not been paid for
         assert shell(f"{repeated} {budget}").code == 4
         assert of_one < tokens(shell) <= budget
-        assert shell.runs()["x-1"].state == "stopped"
+        assert sum(run.counts.done for run in shell.runs().values()) < 3 * 12
         paid, requests = tokens(shell), len(read_journal(log))
         assert shell(f"{repeated} {budget}").code == 4
         assert (tokens(shell), len(read_journal(log))) == (paid, requests)

@@ -24,6 +24,7 @@ from tests.commands import ROOT, Done, Shell, run
 
 BOTH = "-s en.txt -t es.txt -l en-es"
 LINES = {
+    "check": "check a.po --source-lang en",
     "translate": "translate -s en.txt -l en-es -o out.txt",
     "translate --dry-run": "translate -s en.txt -l en-es --dry-run",
     "postedit": f"postedit {BOTH} -o out.txt",

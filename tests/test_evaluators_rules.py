@@ -236,7 +236,7 @@ def test_rules_can_be_left_out_by_name() -> None:
     less = Rules(skip=frozenset({"first-capital"}))
     assert less.find(segment("He is here.", "de"), "er ist hier.") == ()
     assert "skip:first-capital" in less.signature
-    with pytest.raises(ConfigError, match="unknown rule 'capitals'; choose from empty, taken-over, numbers"):
+    with pytest.raises(ConfigError, match="unknown rule 'capitals'; choose from empty, placeholders, tags"):
         Rules(skip=frozenset({"capitals"}))
 
 

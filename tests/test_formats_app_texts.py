@@ -644,7 +644,7 @@ def test_the_language_pair_tells_the_plural_forms_of_a_file_that_names_no_langua
 
 # -- any text
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\t\\\"'/:#{}😀é\u2028\x7f"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\t\\\"'/:#{}😀é\u2028\x7f"), min_size=1)
 anything = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gettext
+import io
 import json
 import os
 import random
@@ -17,16 +19,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from mtagent.chain.guards import GUARDS
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats import document_format
 from mtagent.formats.documents import (
     PLACEHOLDER,
+    STATES,
     LocalizationFile,
+    Mark,
+    MarkingFile,
     TranslationUnit,
+    mark_fault,
+    parsed_mark,
     placeholder_fault,
     placeholders,
     replaced,
+    selected,
 )
+from mtagent.records import ErrorSpan, Segment
 from tests.commands import Shell
 
 XLIFF = """<?xml version="1.0" encoding="ENCODING"?>
@@ -105,8 +115,8 @@ def test_xliff_units_have_what_the_file_says_of_them(tmp_path: Path) -> None:
     assert (units["b"].source, units["b"].target) == ("Press <1>the <2/> key</1>.", None)
     assert units["b"].inline == {"<1>": '<g id="1">', "<2/>": '<x id="2"/>', "</1>": "</g>"}
     assert (units["b"].max_length, units["b"].max_width) == (None, "120 pixel")
-    assert [unit.id for unit in units.values() if unit.locked] == ["d"]
-    assert units["e"].target == ""
+    assert [unit.id for unit in units.values() if unit.protected] == ["d"]
+    assert [(unit.target, unit.status) for unit in (units["d"], units["e"])] == [("Fertig", "approved"), (None, "new")]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -238,36 +248,201 @@ UNIT = '<trans-unit id="u" {}><source>One</source><target {}>Eins</target></tran
 
 
 @pytest.mark.parametrize(
-    ("head", "unit", "state", "locked"),
+    ("head", "unit", "state", "status", "protected"),
     [
-        ("", UNIT.format("", 'state="needs-review-translation"'), "needs-review-translation", False),
-        ("", UNIT.format("", 'state="final"'), "final", True),
-        ("", UNIT.format("", 'state="signed-off"'), "signed-off", True),
-        ("", UNIT.format('translate="no"', ""), None, True),
-        ("", f'<group translate="no">{UNIT.format("", "")}</group>', None, True),
-        ("", f'<group translate="no">{UNIT.format(YES, "")}</group>', None, False),
-        (SDL, SDL_UNIT.replace("FACTS", 'conf="Translated" percent="100"'), "Translated", False),
-        (SDL, SDL_UNIT.replace("FACTS", 'conf="Draft" locked="true"'), "Draft", True),
-        (SDL, SDL_UNIT.replace("FACTS", 'conf="ApprovedSignOff"'), "ApprovedSignOff", True),
-        (MEMOQ, UNIT.format('q:status="ManuallyConfirmed"', ""), "ManuallyConfirmed", False),
-        (MEMOQ, UNIT.format('q:status="NotStarted" q:locked="locked"', ""), "NotStarted", True),
-        (MEMOQ, UNIT.format('q:status="Pretranslated" q:locked="no"', ""), "Pretranslated", False),
-        (MEMOQ, UNIT.format('q:status="Proofread"', ""), "Proofread", True),
-        (PHRASE, UNIT.format('m:confirmed="1"', ""), "confirmed", False),
-        (PHRASE, UNIT.format('m:confirmed="2"', ""), "confirmed", False),
-        (PHRASE, UNIT.format('m:confirmed="0" m:locked="true"', ""), "unconfirmed", True),
+        ("", UNIT.format("", ""), None, "translated", False),
+        ("", UNIT.format("", 'state="new"'), "new", "new", False),
+        ("", UNIT.format("", 'state="needs-review-translation"'), "needs-review-translation", "needs-review", False),
+        ("", UNIT.format("", 'state="x-own"'), "x-own", "translated", False),
+        ("", UNIT.format("", 'state="final"'), "final", "approved", True),
+        ("", UNIT.format("", 'state="signed-off"'), "signed-off", "approved", True),
+        ("", UNIT.format('approved="yes"', 'state="translated"'), "translated", "approved", True),
+        ("", UNIT.format('translate="no"', ""), None, "locked", True),
+        ("", f'<group translate="no">{UNIT.format("", "")}</group>', None, "locked", True),
+        ("", f'<group translate="no">{UNIT.format(YES, "")}</group>', None, "translated", False),
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="Translated" percent="100"'), "Translated", "translated", False),
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="Translated" origin="interactive"'), "Translated", "translated", True),
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="Draft" origin="mt"'), "Draft", "needs-review", False),
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="Draft" locked="true"'), "Draft", "locked", True),
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="ApprovedSignOff"'), "ApprovedSignOff", "approved", True),
+        (MEMOQ, UNIT.format('q:status="ManuallyConfirmed"', ""), "ManuallyConfirmed", "translated", True),
+        (MEMOQ, UNIT.format('q:status="PartiallyEdited"', ""), "PartiallyEdited", "needs-review", True),
+        (MEMOQ, UNIT.format('q:status="NotStarted" q:locked="locked"', ""), "NotStarted", "locked", True),
+        (MEMOQ, UNIT.format('q:status="Pretranslated" q:locked="no"', ""), "Pretranslated", "needs-review", False),
+        (MEMOQ, UNIT.format('q:status="Proofread"', ""), "Proofread", "approved", True),
+        (PHRASE, UNIT.format('m:confirmed="1"', ""), "confirmed", "translated", True),
+        (PHRASE, UNIT.format('m:confirmed="2"', ""), "confirmed", "translated", True),
+        (PHRASE, UNIT.format('m:confirmed="0"', ""), "unconfirmed", "needs-review", False),
+        (PHRASE, UNIT.format('m:confirmed="0" m:locked="true"', ""), "unconfirmed", "locked", True),
     ],
 )
 def test_states_and_locks_are_where_each_tool_keeps_them(
-    tmp_path: Path, head: str, unit: str, state: str | None, locked: bool
+    tmp_path: Path, head: str, unit: str, state: str | None, status: str, protected: bool
 ) -> None:
     document = xliff(tmp_path, unit, head)
-    assert [(each.target, each.state, each.locked) for each in document.units] == [("Eins", state, locked)]
-    if locked:
-        with pytest.raises(
-            InputError, match=r"a\.xlf:1: the new target of 'u.*' is not written: .* locked or approved"
-        ):
-            replaced(document, {document.units[0].id: "Zwei"})
+    read = document.units[0]
+    assert (read.target, read.state, read.status, read.protected) == ("Eins", state, status, protected)
+    name = "people" if read.by_person else status
+    if protected:
+        with pytest.raises(InputError, match=rf"a\.xlf:1: the new target of 'u.*' is not written: .* --only {name}"):
+            replaced(document, {read.id: "Zwei"})
+    assert b">Zwei</" in replaced(document, {read.id: "Zwei"}, only=[name])
+
+
+def test_units_are_selected_by_status_or_state(tmp_path: Path) -> None:
+    units = [
+        SDL_UNIT.replace('"u"', f'"{number}"').replace("FACTS", facts)
+        for number, facts in enumerate(
+            [
+                'conf="Draft"',
+                'conf="Translated"',
+                'conf="Translated" origin="interactive"',
+                'conf="ApprovedTranslation"',
+                'conf="ApprovedSignOff"',
+                'conf="ApprovedSignOff" locked="true"',
+            ]
+        )
+    ]
+    empty = '<trans-unit id="6"><source>x</source><target> </target></trans-unit>'
+    document = xliff(tmp_path, "".join([*units, empty.replace("<target> </target>", "<target/>")]), SDL)
+
+    def chosen(only: list[str], not_: list[str]) -> str:
+        return "".join(unit.id[0] for unit in selected(document.units, only, not_))
+
+    assert chosen([], []) == "016"
+    assert chosen(["draft", "Translated"], []) == "01"
+    assert chosen(["people"], []) == "2"
+    assert chosen(["translated", "people"], ["needs-review"]) == "12"
+    assert chosen(["approved"], []) == "34"
+    assert chosen(["ApprovedSignOff"], []) == "4"
+    assert chosen(["locked", "approved"], ["ApprovedSignOff"]) == "3"
+    assert chosen(["new", "fuzzy"], []) == "6"
+    assert chosen([], ["draft"]) == "16"
+    with pytest.raises(ConfigError, match="unknown status 'aproved'; did you mean 'approved'"):
+        chosen(["aproved"], [])
+    plain = xliff(tmp_path, empty)
+    assert [(unit.target, unit.status) for unit in plain.units] == [(None, "new")]
+    assert b"<target>y</target>" in replaced(plain, {"6": "y"})
+    assert replaced(plain, {"6": ""}) == plain.data
+
+
+MARK_UNIT = '<trans-unit id="u" approved="no"><source>One</source>TARGET<note>n</note></trans-unit>'
+OLD = "<target xml:lang=\"de\"\n state = 'new' >Eins</target>"
+SEGMENT = (
+    '<unit id="u">BEFORE<segment id="s" state="initial" subState="a:b"><source>One</source><target>Eins</target>'
+    "</segment></unit>"
+)
+NOTE = '<note category="mtagent" appliesTo="target">Look &amp; see</note>'
+
+
+@pytest.mark.parametrize(
+    ("head", "unit", "mark", "expected"),
+    [
+        ("", "TARGET", "none", "<target>Zwei</target>"),
+        ("", OLD, "state=needs-review-translation", OLD.replace("new", "needs-review-translation")),
+        ("", "", "state=needs-review", '<target state="needs-review-translation">Zwei</target>'),
+        ("", "<target/>", "state=x-own", '<target state="x-own">Zwei</target>'),
+        ("", "<target>Eins</target>", "comment=Look & see", 'Zwei</target><note from="mtagent">Look &amp; see</note>'),
+        ("", "", "comment=Look & see", 'Zwei</target><note from="mtagent">Look &amp; see</note><note>n'),
+        ("", "", "comment=n", "<target>Zwei</target><note>n</note></trans-unit>"),
+    ],
+)
+def test_a_mark_changes_only_what_it_names(tmp_path: Path, head: str, unit: str, mark: str, expected: str) -> None:
+    target = "<target>Eins</target>" if unit == "TARGET" else unit
+    document = xliff(tmp_path, MARK_UNIT.replace("TARGET", target), head)
+    parsed = parsed_mark(mark)
+    new = replaced(document, {"u": "Zwei"}, {"u": [parsed] if parsed else []}).decode()
+    assert expected.replace("Eins", "Zwei") in new
+    etree.fromstring(new.encode())
+    without = new.replace("Zwei", "Eins").replace("needs-review-translation", "new")
+    if unit == OLD:
+        assert without.encode() == document.data
+
+
+@pytest.mark.parametrize(
+    ("head", "unit", "mark", "old", "new"),
+    [
+        (SDL, SDL_UNIT.replace("FACTS", 'conf="Translated"'), "needs-review", '"Translated"', '"Draft"'),
+        (SDL, SDL_UNIT.replace("FACTS", 'percent="9"'), "RejectedSignOff", '"9"/>', '"9" conf="RejectedSignOff"/>'),
+        (MEMOQ, UNIT.format("q:status='NotStarted'", ""), "needs-review", "NotStarted", "PreTranslated"),
+        (PHRASE, UNIT.format('m:confirmed="0"', ""), "translated", 'confirmed="0"', 'confirmed="1"'),
+        (PHRASE, UNIT.format("", ""), "needs-review-translation", 'id="u" ', 'id="u" m:confirmed="0" '),
+    ],
+)
+def test_a_state_is_written_where_the_tool_keeps_it(
+    tmp_path: Path, head: str, unit: str, mark: str, old: str, new: str
+) -> None:
+    document = xliff(tmp_path, unit, head)
+    written = replaced(
+        document, {document.units[0].id: "Zwei"}, {document.units[0].id: [Mark(kind="state", text=mark)]}
+    )
+    assert written.decode() == document.data.decode().replace("Eins", "Zwei").replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("before", "mark", "old", "new"),
+    [
+        ("", "state=needs-review-translation", 'initial" subState="a:b"', 'translated"'),
+        ("", "state=final", 'initial" subState="a:b"', 'final"'),
+        ("", "state=my:check", 'initial" subState="a:b"', 'translated" subState="my:check"'),
+        ("", "comment=Look & see", "<segment", f"<notes>{NOTE}</notes><segment"),
+        ("\n <originalData/>", "comment=Look & see", "<originalData", f"<notes>{NOTE}</notes>\n <originalData"),
+        ("<notes><note>a</note></notes>", "comment=Look & see", "</notes>", f"{NOTE}</notes>"),
+        ("<notes />", "comment=Look & see", "<notes />", f"<notes>{NOTE}</notes>"),
+    ],
+)
+def test_marks_of_xliff_2(tmp_path: Path, before: str, mark: str, old: str, new: str) -> None:
+    document = xliff(tmp_path, SEGMENT.replace("BEFORE", before), "", "2.0")
+    parsed = parsed_mark(mark)
+    assert parsed is not None
+    written = replaced(document, {"u": "Zwei"}, {"u": [parsed]}).decode()
+    assert written == document.data.decode().replace("Eins", "Zwei").replace(old, new)
+
+
+def test_marks_of_segments_that_share_a_target(tmp_path: Path) -> None:
+    marks = [Mark(kind="state", text="translated"), Mark(kind="its", confidence=0.75), Mark(kind="comment", text="c")]
+    its = 'xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0" its:annotatorsRef="mt-confidence|mtagent" '
+    segments = (
+        f'<target state="translated"><mrk mtype="seg" mid="1" {its}its:mtConfidence="0.75">Eins.</mrk> '
+        f'<mrk mtype="seg" mid="2" {its}its:mtConfidence="0.75">Zwei.</mrk></target><note from="mtagent">c</note>'
+    )
+    targets = {"u/1": "Eins.", "u/2": "Zwei."}
+    half = '<target state="new"><mrk mtype="seg" mid="2">2</mrk></target>'
+    for target in ("", "<target/>", half, half.replace("2</mrk>", "</mrk>").replace("></mrk>", "/>")):
+        document = xliff(tmp_path, SEGMENTED.replace("TARGET", target))
+        assert segments.encode() in replaced(document, targets, dict.fromkeys(targets, marks)), target
+        again = opened(tmp_path, "b.xlf", replaced(document, targets, dict.fromkeys(targets, marks)))
+        assert [unit.target for unit in again.units] == list(targets.values())
+        more = replaced(again, {"u/1": "A"}, {"u/1": marks})
+        assert more == again.data.replace(b"Eins.", b"A")
+
+
+def test_its_names_the_worst_error_and_what_is_gone_is_removed(tmp_path: Path) -> None:
+    head = 'xmlns:i="http://www.w3.org/2005/11/its" i:version="2.0"'
+    document = xliff(tmp_path, UNIT.format("", 'i:mtConfidence="0.1"'), head)
+    errors = (
+        ErrorSpan(text="Eins", category="style/register", severity="minor"),
+        ErrorSpan(text="<Eins>", category="fluency/spelling", severity="critical", explanation="not a word"),
+    )
+    new = replaced(document, {"u": "Zwei"}, {"u": [Mark(kind="its", errors=errors)]})
+    target = etree.fromstring(new).find(".//{*}target")
+    assert target.text == "Zwei"
+    assert target.attrib == {
+        "{http://www.w3.org/2005/11/its}locQualityIssueType": "misspelling",
+        "{http://www.w3.org/2005/11/its}locQualityIssueComment": (
+            "minor style/register: Eins; critical fluency/spelling: <Eins> (not a word)"
+        ),
+        "{http://www.w3.org/2005/11/its}locQualityIssueSeverity": "100",
+    }
+    cleaned = opened(tmp_path, "b.xlf", new)
+    assert b"<target>Drei</target>" in replaced(cleaned, {"u": "Drei"}, {"u": [Mark(kind="its")]})
+
+
+def test_approval_goes_with_the_approved_text(tmp_path: Path) -> None:
+    document = xliff(tmp_path, UNIT.format("approved='yes'", 'state="final"'))
+    mark = Mark(kind="state", text="needs-review")
+    new = replaced(document, {"u": "Zwei"}, {"u": [mark]}, only=["approved"])
+    assert b"""approved='no'><source>One</source><target state="needs-review-translation">Zwei<""" in new
 
 
 def test_xliff_2_segments_notes_states_and_inline_codes(tmp_path: Path) -> None:
@@ -285,7 +460,7 @@ def test_xliff_2_segments_notes_states_and_inline_codes(tmp_path: Path) -> None:
     assert (first.source, first.target) == ("A <1>b</1> <2>c</2>", "A <1>B</1> <2>C</2>")
     assert first.inline["<1>"] == '<pc id="1" dispStart="x">'  # the target's own
     assert (first.state, first.notes, first.context) == ("translated", ("Short.",), "title")
-    assert (first.source_lang, first.target_lang, document.units[1].locked) == ("en", "de", True)
+    assert (first.source_lang, first.target_lang, document.units[1].status) == ("en", "de", "approved")
     new = replaced(document, {"u/s1": "<2>C</2> <1>B</1>", "v": "allein"}).decode()
     assert '<target><sc id="2"/>C<ec startRef="2"/> <pc id="1" dispStart="x">B</pc></target>' in new
     assert "<source>lone</source><target>allein</target>" in new
@@ -313,10 +488,10 @@ INLINE = (
         ("<4/> <3>c</3> <2>b</2> <1>a</1>", None),
         ("<1><2>b</2> a</1> <3>c</3> <4/>", None),
         ("<3><1>a</3></1> <2>b</2><4/>", None),  # bpt and ept mark places, and may cross elements
-        ("<1>a <2>b</1></2> <3>c</3> <4/>", "has </1> within another pair"),
+        ("<1>a <2>b</1></2> <3>c</3> <4/>", "has its tags in the wrong order: <2> is not closed inside <1>"),
         ("<1>a</1> <2>b</2> <3>c</3>", "loses <4/>"),
         ("<1>a <2>b</2> <3>c</3> <4/>", "loses </1>"),
-        ("<1>a</1> <2>b</2> </3>c<3> <4/>", "has </3> before <3>"),
+        ("<1>a</1> <2>b</2> </3>c<3> <4/>", "has its tags in the wrong order: </3> closes nothing"),
         ("<1>a</1> <2>b</2> <3>c</3> <4/><4/>", "has <4/> once too often"),
         ("<1>a</1> <2>b</2> <3>c</3> <4/><5/>", "has <5/> once too often"),
     ],
@@ -409,6 +584,76 @@ def test_a_broken_file_is_refused_with_its_line_and_stays_as_it_is(
     assert path.read_bytes() == data
 
 
+# Units that are read in one go, and others that look like it. In UTF-16 expat reads all of them.
+MIXED = """<?xml version="1.0" encoding="ENCODING"?>
+<!-- <trans-unit id="c1"><source>comment</source></trans-unit>
+<trans-unit id="c2"><source>comment</source></trans-unit> -->
+<xliff version="1.2" HEAD>
+<file original='a&amp;b' source-language="en"  target-language="de">
+<header><skipped/><note>of the file</note></header><body>
+<trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
+  approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
+  <target state="final" > B
+</target><note from="a>b"> n1 </note><context-group purpose="x"><context>c1</context></context-group></trans-unit>
+<trans-unit id="2"><source>A</source><note>n2</note><note>n3</note></trans-unit> <trans-unit id="3"><source
+>A]]&gt;</source>
+<target> </target></trans-unit>
+<group translate="no"><trans-unit id="4"><source>A</source><target>B</target></trans-unit>
+<group maxwidth="5"><trans-unit id="5" translate="yes"><source>A</source><target>B</target></trans-unit>
+<trans-unit id="6"><source>A</source><target/></trans-unit></group></group>
+<trans-unit id="7"><source><![CDATA[<trans-unit id="c3"><source>x</source></trans-unit>]]></source></trans-unit>
+<?x <trans-unit id="c4"><source>x</source></trans-unit>?>
+<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans><note/></trans-unit>
+<trans-unit id="9"><source>&#65;</source><target>B &#x42;</target></trans-unit>
+<trans-unit id="10"><source>A<x id="1"/></source></trans-unit>
+<trans-unit id="11"><source></source><target></target></trans-unit>
+</body></file></xliff>"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", MEMOQ, SDL])
+def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, newline: str) -> None:
+    text = MIXED.replace("HEAD", head).replace("\n", newline)
+    plain = opened(tmp_path, "a.xlf", text.replace("ENCODING", "utf-8").encode())
+    by_expat = opened(tmp_path, "b.xlf", text.replace("ENCODING", "utf-16").encode("utf-16"))
+    assert plain.units == by_expat.units
+    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 8), ("2", 11), ("3", 11)]
+    assert [unit.id for unit in plain.units][-1] == "11"
+    assert isinstance(plain, MarkingFile)
+    every_status = ["new", "needs-review", "translated", "approved", "locked", "people"]
+    known = {"state": Mark(kind="state", text="translated"), "comment": Mark(kind="comment", text="c")}
+    marks = [mark for kind, mark in known.items() if kind in plain.mark_kinds and head != SDL]
+    for unit in plain.units:
+        changes = {unit.id: "Z" + "".join(placeholders(unit, unit.source))}, {unit.id: marks}
+        new = replaced(plain, *changes, only=every_status).decode()
+        assert new == replaced(by_expat, *changes, only=every_status).decode("utf-16").replace("utf-16", "utf-8")
+        etree.fromstring(new.encode())
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ('<trans-unit id="b" id="c"><source>x</source></trans-unit>', "a.xlf:2:.*duplicate attribute"),
+        (
+            '<trans-unit id="b"><source>x</source><note a="1" a="2">n</note></trans-unit>',
+            "a.xlf:2:.*duplicate attribute",
+        ),
+        ('<trans-unit id="b"><source>x]]></source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>\x01</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>\uffff</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>x &amp y</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<note <trans-unit id="b"><source>x</source></trans-unit> a="b"></note>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id=""><source>x</source></trans-unit>', "a.xlf:2: this unit has no id"),
+        ("<a>\n</b>", "a.xlf:3:.*mismatched tag"),
+        ('<trans-unit id="b"><source>x</source></trans-unit><a></b>', "a.xlf:2:56: .*mismatched tag"),
+    ],
+)
+def test_what_is_wrong_near_simple_units_is_named_with_its_line(tmp_path: Path, unit: str, message: str) -> None:
+    good = '<trans-unit id="{}"><source>x</source></trans-unit>'
+    with pytest.raises(InputError, match=message):
+        xliff(tmp_path, good.format("a") + "\n" + unit + good.format("z"))
+
+
 # -- PO
 
 
@@ -452,13 +697,42 @@ def test_a_long_text_is_wrapped_as_msgmerge_wraps_it_unless_the_file_has_long_li
     assert b'msgstr[1] ""\n"a\\n"\n"b"\n' in replaced(unwrapped, {"%d file[1]": "a\nb"})
 
 
+TEXTS = [
+    LONG,
+    "Ein 14-Jähriger und ein 24-Jähriger wurden in Verbindung mit dem Angriff auf einen 14-Jährigen verhört.",
+    "Please read https://example.com/some/long/path.html?with=query;and=more before you leave this page ; now .",
+    '"Words in quotes," she said, "are escaped in a catalogue, and each has a \\\\ before it as \\"this\\" has."',
+    "从结构上来看，高科技企业裁员影响仍在，但占比较低；高接触性服务业如休闲酒店、"
+    "餐饮（包括外卖）的 2023 年数据都在改善。",
+    "ファイルを保存できませんでした。ディスクの空き容量を確認してから、もう一度やり直してください（エラー 12）。",
+    "Если вы хотите продолжить, нажмите кнопку «Далее»; иначе закройте окно — изменения не будут сохранены.",
+    "One line.\nAnother line that is much longer than eighty columns, and so has to be wrapped again.\n\nEnd.",
+]
+
+
+@pytest.mark.skipif(shutil.which("msgcat") is None, reason="needs gettext")
+def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
+    header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
+    messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))
+    plural = 'msgid "one"\nmsgid_plural "many"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    document = opened(tmp_path, "a.po", header + messages + plural)
+    targets = {str(number): text for number, text in enumerate(TEXTS)} | {"one[0]": LONG, "one[1]": TEXTS[1]}
+    path, compiled = tmp_path / "b.po", tmp_path / "b.mo"
+    path.write_bytes(replaced(document, targets, {unit_id: [Mark(kind="comment", text="c")] for unit_id in targets}))
+    again = subprocess.run(["msgcat", path], capture_output=True, check=True)
+    assert again.stdout == path.read_bytes()
+    done = subprocess.run(["msgfmt", "-c", "-o", compiled, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert gettext.GNUTranslations(io.BytesIO(compiled.read_bytes())).gettext("7") == TEXTS[7]
+
+
 def test_a_plural_form_that_the_file_lacks_is_inserted(tmp_path: Path) -> None:
     rule = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2)"
     document = opened(tmp_path, "a.po", PO.replace("nplurals=2; plural=(n != 1)", rule))
     forms = [unit for unit in document.units if unit.plural]
     examples = [unit.plural.examples for unit in forms if unit.plural]
     assert examples == [(1, 21, 31, 41), (2, 3, 4, 22), (0, 5, 6, 7)]
-    assert [unit.target for unit in forms] == ["%d Datei", "", None]
+    assert [unit.target for unit in forms] == ["%d Datei", None, None]
     assert b'msgstr[1] ""\nmsgstr[2] "%d many"\n\nmsgid "line' in replaced(document, {"%d file[2]": "%d many"})
 
 
@@ -490,8 +764,9 @@ def test_new_plural_forms_are_in_the_order_of_their_numbers_without_a_gap(
 @pytest.mark.parametrize(
     ("unit_id", "target", "message"),
     [
-        ("line\n", "Zeile", "does not end with a line break as its source does"),
-        ("menu\x04Open", "\nA", "does not begin with a line break"),
+        ("line\n", "Zeile", r"lacks the trailing line break \(\\n\) of its source"),
+        ("line\n", "\nZeile\n", r"has a leading line break \(\\n\) that its source lacks; take it out"),
+        ("menu\x04Open", "\nA", r"has a leading line break \(\\n\) that its source lacks; take it out"),
         ("menu\x04Open", "☃", r"has '☃' \(U\+2603\), which the file's charset windows-1252 lacks; .* msgconv"),
         ("menu\x04Open", "a\0", "has a NUL"),
         ("nothing", "a", "has no unit 'nothing'"),
@@ -503,6 +778,85 @@ def test_what_a_catalogue_cannot_hold_is_refused(tmp_path: Path, unit_id: str, t
     assert replaced(document, {"line\n": "Über\n"}) == expected
     with pytest.raises(InputError, match=message):
         replaced(document, {unit_id: target})
+
+
+def test_marks_of_a_catalogue(tmp_path: Path) -> None:
+    fuzzy, comment = Mark(kind="fuzzy"), Mark(kind="comment", text="by a person\nnew <1>")
+    document = opened(tmp_path, "a.po", PO.replace('msgid "line', '#| msgid "old"\nmsgid "line'))
+    targets = {"menu\x04Open": "A", "%d file[0]": "B", "%d file[1]": "C", "line\n": "D\n"}
+    new = replaced(document, targets, {key: [fuzzy, comment] for key in targets}).decode()
+    assert '#. a note\n# by a person\n#: a.c:1\n#, fuzzy, c-format\n#| msgid "Old"' in new
+    assert "# new <1>\n#. a note" in new
+    assert '\n\n# by a person\n# new <1>\n#, fuzzy\nmsgid "%d file"' in new
+    assert '\n\n# by a person\n# new <1>\n#, fuzzy\n#| msgid "old"\nmsgid "line' in new
+    again = opened(tmp_path, "b.po", new)
+    assert {unit.status for unit in again.units} == {"fuzzy"}
+    assert replaced(again, {"line\n": "E\n"}, {"line\n": [fuzzy, comment]}).decode() == new.replace("D\\n", "E\\n")
+    flagged = opened(tmp_path, "c.po", PO.replace("#, fuzzy, c-format", "#,c-format"))
+    assert "#, fuzzy,c-format" in replaced(flagged, {"menu\x04Open": "A"}, {"menu\x04Open": [fuzzy]}).decode()
+
+
+def test_comments_and_flags_of_obsolete_messages_are_not_those_of_the_next(tmp_path: Path) -> None:
+    obsolete = '# old\n#, fuzzy\n#~ msgid "gone"\n#~ msgstr "weg"\n\n# new\nmsgid "a"\nmsgstr "b"\n'
+    assert [(unit.notes, unit.status) for unit in opened(tmp_path, "a.po", obsolete).units] == [
+        (("new",), "translated")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mark", "message"),
+    [
+        ("a.po", PO, "state=translated", "cannot hold the mark 'state'; use one of none, fuzzy, comment"),
+        ("a.po", PO.replace("UTF-8", "ascii").replace("Ö", "O"), "comment=é", "the comment has 'é'"),
+        ("a.xlf", XLIFF.replace("ENCODING", "UTF-8"), "fuzzy", "'fuzzy'; use one of none, state, comment, its"),
+        (
+            "a.xlf",
+            XLIFF.replace("ENCODING", "UTF-8"),
+            "state=reviewd",
+            "XLIFF 1.x has no state for 'reviewd'; it has new",
+        ),
+        ("a.xlf", XLIFF.replace("ENCODING", "UTF-8"), "comment=\x01", r"the mark has the character U\+0001"),
+        (
+            "a.xlf",
+            f'<xliff version="1.2" {MEMOQ}/>',
+            "comment",
+            "cannot hold the mark 'comment'; use one of none, state",
+        ),
+    ],
+)
+def test_a_mark_that_a_file_cannot_hold_is_refused(
+    tmp_path: Path, name: str, text: str, mark: str, message: str
+) -> None:
+    if text.endswith("/>"):
+        unit = UNIT.format("", "")
+        text = f'{text.removesuffix("/>")}><file original="a"><body>{unit}</body></file></xliff>'
+    document = opened(tmp_path, name, text)
+    parsed = parsed_mark(mark)
+    assert parsed is not None
+    unit_id = document.units[-2 if len(document.units) > 1 else 0].id
+    target = "B\n" if unit_id.endswith("\n") else "B"
+    with pytest.raises(InputError, match=message):
+        replaced(document, {unit_id: target}, {unit_id: [parsed]}, only=["approved", "translated", "new", "fuzzy"])
+
+
+def test_a_segment_that_trados_has_no_state_for_is_not_marked(tmp_path: Path) -> None:
+    document = xliff(tmp_path, SDL_UNIT.replace('id="7" FACTS', 'id="8"'), SDL)
+    with pytest.raises(InputError, match="has no sdl:seg"):
+        replaced(document, {"u/7": "Zwei"}, {"u/7": [Mark(kind="state", text="Draft")]})
+
+
+@pytest.mark.parametrize("mark", ["fuzy", "state", "state=", "comment=", "fuzzy=1", ""])
+def test_an_unknown_mark_is_refused(mark: str) -> None:
+    with pytest.raises(ConfigError, match=r"unknown mark .*; there are none, state=STATE, fuzzy, comment"):
+        parsed_mark(mark)
+
+
+def test_no_state_has_two_meanings() -> None:
+    meanings: dict[str, set[str]] = {}
+    for states in STATES.values():
+        for state, status in states.items():
+            meanings.setdefault(state.casefold(), set()).add(status)
+    assert [state for state, statuses in meanings.items() if len(statuses) > 1] == []
 
 
 # -- any text
@@ -521,11 +875,50 @@ anything = settings(max_examples=60, suppress_health_check=[HealthCheck.function
 def test_any_text_comes_back_from_xml_in_any_encoding(tmp_path: Path, text: str, encoding: str, unit: str) -> None:
     if PLACEHOLDER.search(text):
         return
-    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").encode(encoding)
+    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").replace(' maxwidth="40"', "").encode(encoding)
     new = replaced(opened(tmp_path, "a.xlf", content), {unit: text})
-    assert by_id(opened(tmp_path, "b.xlf", new))[unit].target == text
+    assert by_id(opened(tmp_path, "b.xlf", new))[unit].target == (text if text.strip() else None)
     target = etree.fromstring(new).find(f".//{{*}}trans-unit[@id='{unit}']/{{*}}target")
     assert (target.text or "") == text
+
+
+SIGNS = ["<", ">", "&", '"', "'", "/", "<!--", "-->", "<![CDATA[", "]]>", "<?", "?>", "&lt;", "&#1;", " ", "\r", "\0"]
+TAGS = [
+    "<source>",
+    "</source>",
+    "</target>",
+    "<g>",
+    "</g>",
+    "<body>",
+    "<x id='1'/>",
+    '<mrk mtype="seg" mid="1">',
+    "</mrk>",
+]
+OTHERS = ["<!DOCTYPE x>", 'xmlns:q="MQXliff"', 'id="1"', '<trans-unit id="q"><source>x</source></trans-unit>', "\uffff"]
+
+
+@settings(anything, max_examples=150)
+@given(
+    places=st.lists(
+        st.tuples(st.integers(100, len(MIXED)), st.integers(0, 3), st.sampled_from([*SIGNS, *TAGS, *OTHERS])),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_a_damaged_file_is_read_or_refused_however_it_is_read(
+    tmp_path: Path, places: list[tuple[int, int, str]]
+) -> None:
+    text = MIXED.replace("HEAD", "")
+    for place, deleted, inserted in places:
+        text = text[:place] + inserted + text[place + deleted :]
+    results = []
+    for encoding in ("utf-8", "utf-16"):
+        try:
+            document = opened(tmp_path, "a.xlf", text.replace("ENCODING", encoding).encode(encoding))
+            results.append([str(unit) for unit in document.units])
+        except InputError as error:
+            results.append([str(error)])
+    assert results[0] == results[1]
 
 
 @anything
@@ -555,13 +948,32 @@ def test_a_target_that_a_model_has_shaken_is_refused_or_well_formed(tmp_path: Pa
 
 
 @anything
+@given(
+    pieces=st.lists(st.sampled_from(["<1>", "</1>", "<2>", "</2>", "<3/>", "<4/>", "x"]), max_size=9),
+    source=st.permutations(["<1>a</1>", "<2>b</2>", "<3/>"]),
+)
+def test_what_the_guard_of_the_chain_allows_the_file_can_hold(
+    tmp_path: Path, pieces: list[str], source: list[str]
+) -> None:
+    tags = {"<1>": '<g id="1">', "<2>": '<g id="2">', "</1>": "</g>", "</2>": "</g>", "<3/>": '<x id="3"/>'}
+    markup = "".join(source)
+    for placeholder, tag in tags.items():
+        markup = markup.replace(placeholder, tag)
+    document = xliff(tmp_path, f'<trans-unit id="u"><source>{markup}</source></trans-unit>')
+    unit = document.units[0]
+    segment = Segment(id="u", source=unit.source, source_lang="en", target_lang="es")
+    is_allowed = not GUARDS["tags"](segment, unit.source, "".join(pieces))
+    assert is_allowed == (placeholder_fault(unit, "".join(pieces)) is None)
+
+
+@anything
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from('\n\t\\" ')))
 def test_any_text_comes_back_from_a_catalogue(tmp_path: Path, text: str) -> None:
     text = text.strip("\n")
     if PLACEHOLDER.search(text):
         return
     new = replaced(opened(tmp_path, "a.po", PO), {"%d file[1]": text})
-    assert opened(tmp_path, "b.po", new).units[2].target == text
+    assert opened(tmp_path, "b.po", new).units[2].target == (text or None)
 
 
 # -- the command
@@ -598,7 +1010,7 @@ def test_listed_units_can_be_postedited_and_written_back(shell: Shell) -> None:
     file = f'<file original="a" source-language="en" target-language="es"><body>{units}</body></file>'
     text = f'<xliff version="1.2">{file}</xliff>'
     (shell.folder / "a.xlf").write_text(text, encoding="utf-8")
-    shell.write("units.jsonl", *[line for line in shell("units a.xlf").lines if '"locked": false' in line])
+    shell.write("units.jsonl", *shell("units a.xlf --only translated").lines)
     done = shell("postedit -s units.jsonl --format jsonl-lenient -o better.jsonl --evaluator rules --gate none")
     assert done.code == 0
     assert shell("units a.xlf --set better.jsonl -o b.xlf").code == 0
@@ -606,13 +1018,42 @@ def test_listed_units_can_be_postedited_and_written_back(shell: Shell) -> None:
     assert (shell.folder / "b.xlf").read_text(encoding="utf-8") == expected
 
 
+def test_units_are_listed_by_state_and_marked(shell: Shell) -> None:
+    (shell.folder / "a.xlf").write_text(XLIFF.replace("ENCODING", "UTF-8"), encoding="utf-8")
+    (shell.folder / "a.po").write_text(PO, encoding="utf-8")
+    assert [unit["id"] for unit in shell("units a.xlf --only new,approved").objects] == ["b", "d", "e"]
+    assert [unit["id"] for unit in shell("units a.po a.xlf --not new,fuzzy").objects] == [
+        "%d file[0]",
+        "line\n",
+        "a",
+        "c",
+    ]
+    assert "did you mean 'fuzzy'" in shell("units a.po --only fuzy").err
+    shell.write("u.jsonl", '{"id": "d", "target": "Erledigt", "confidence": 0.9}')
+    assert shell("units a.xlf --set u.jsonl -o b.xlf").code == 1
+    assert shell("units a.xlf --set u.jsonl --only approved --mark its --mark comment -o b.xlf").code == 0
+    new = (shell.folder / "b.xlf").read_text(encoding="utf-8")
+    assert 'its:mtConfidence="0.9">Erledigt</target><note from="mtagent">Machine translation, not reviewed' in new
+    shell.write("p.jsonl", '{"id": "%d file[0]", "target": "%d Akte"}')
+    done = shell("units a.po --set p.jsonl --mark fuzzy -o b.po")
+    assert "warning: gettext doesn't compile fuzzy messages" in done.err
+    assert '#, fuzzy\nmsgid "%d file"' in (shell.folder / "b.po").read_text(encoding="utf-8")
+    assert shell("units a.po --mark fuzzy").code == 2
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ('{"id": "b", "target": "Taste <1></1>"}', "u.jsonl:2: the target of 'b' loses <2/>, which the source has"),
-        ('{"id": "d", "target": "x"}', "u.jsonl:2: the target of 'd' is not written: the unit is locked or approved"),
+        (
+            '{"id": "d", "target": "x"}',
+            "u.jsonl:2: the target of 'd' is not written: the unit is approved; leave it out",
+        ),
+        (f'{{"id": "a", "target": "{"x" * 41}"}}', "u.jsonl:2: the target of 'a' has 41 characters, and at most 40"),
+        ('{"id": "c", "targt": "x"}', "u.jsonl:2: unknown field 'targt'; did you mean 'target'?"),
+        ('{"id": "c", "target": "x", "confidence": 2}', "u.jsonl:2: confidence must be a probability from 0 to 1"),
         ('{"id": "x", "target": "x"}', "u.jsonl:2: a.xlf has no unit with the id 'x'; `mtagent units` lists them"),
-        ('{"id": "a", "target": "x"}', "u.jsonl:2: the id 'a' is also in line 1"),
+        ('{"id": "e", "target": "x"}', "u.jsonl:2: the id 'e' is also in line 1"),
         ('{"id": "c", "target": 3}', "u.jsonl:2: the target of 'c' must be a text, not int"),
         ('{"id": "c", "target": "x", "source": "1"}', "u.jsonl:2: the source of 'c' differs from a.xlf:13"),
         ('{"id": "c", "target": "x", "file": "b.xlf"}', "u.jsonl:2: is for 'b.xlf', not 'a.xlf'"),
@@ -621,7 +1062,7 @@ def test_listed_units_can_be_postedited_and_written_back(shell: Shell) -> None:
 )
 def test_a_target_that_does_not_fit_is_named_and_nothing_is_written(shell: Shell, line: str, message: str) -> None:
     (shell.folder / "a.xlf").write_text(XLIFF.replace("ENCODING", "UTF-8"), encoding="utf-8")
-    shell.write("u.jsonl", '{"id": "a", "target": "Neu"}', line)
+    shell.write("u.jsonl", '{"id": "e", "target": "Neu"}', line)
     done = shell("units a.xlf --set u.jsonl -o out.xlf")
     assert done.code == 1
     assert message in done.err
@@ -639,7 +1080,14 @@ def test_the_command_refuses_what_it_cannot_do(shell: Shell) -> None:
     done = shell("units en.txt")
     assert (done.code, "must end in .xlf" in done.err) == (1, True)
     with pytest.raises(ConfigError, match="must end in"):
-        document_format(Path("a.docx"))
+        document_format(Path("a.odt"))
+
+
+def test_a_comment_of_its_holds_no_character_that_xml_cannot(tmp_path: Path) -> None:
+    document = xliff(tmp_path, '<trans-unit id="u"><source>a</source><target>b</target></trans-unit>')
+    error = ErrorSpan(text='"<b>"\x01', category="accuracy/mistranslation", severity="major", explanation="\0")
+    new = replaced(document, {"u": "c"}, {"u": [Mark(kind="its", errors=(error,))]})
+    etree.fromstring(new)
 
 
 # -- files from public repositories
@@ -668,7 +1116,7 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
         if not os.environ.get("MTAGENT_TEST_ALL_UNITS"):
             step = max(step, len(document.units) // 10)
         for unit in document.units[::step]:
-            if unit.locked:
+            if unit.protected or (unit.max_length or 99) < 20:
                 continue
             line_breaks = "\n" * unit.source.startswith("\n"), "\n" * unit.source.endswith("\n")
             target = f"{line_breaks[0]}ZYX <&> \\ ZYX{''.join(placeholders(unit, unit.source))}{line_breaks[1]}"
@@ -677,9 +1125,56 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
             _assert_only_one_differs(document, document_format(new).open(new), unit, target)
             counts["written"] += 1
             counts["read by lxml or polib"] += _is_read_by_others(path, new)
+            counts["marked"] += _is_marked(document, unit, target, new)
     print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
     assert counts["read"] >= 0.9 * len(paths)
     assert counts["read by lxml or polib"] >= 0.85 * counts["written"]  # polib reads no UTF-16
+
+
+@pytest.mark.data
+def test_states_locks_and_limits_of_real_files_are_those_that_lxml_reads(data: Path) -> None:
+    seen: Counter[str] = Counter()
+    for path in sorted((data / "formats").glob("*xl*f*/*")):
+        document = _opened_or_refusal(path)
+        if isinstance(document, str):
+            continue
+        tree = etree.fromstring(path.read_bytes(), etree.XMLParser(recover=True))
+        elements: dict[str, list[etree._Element]] = {}
+        for element in tree.iter("{*}trans-unit", "{*}unit"):
+            elements.setdefault(element.get("id", ""), []).append(element)
+        for unit in document.units:
+            named = [name for name in elements if f"#{unit.id}".startswith(f"#{name}") or f"#{name}" in unit.id]
+            found = elements[max(named, key=len)]
+            if len(found) == 1:
+                _assert_facts_are_those_of(found[0], unit, seen)
+    assert seen["sdl:seg"] >= 400
+    assert seen["mq:status"] >= 119
+    assert {"state", "size-unit", "alt-trans"} <= set(seen)
+
+
+def _assert_facts_are_those_of(element: etree._Element, unit: TranslationUnit, seen: Counter[str]) -> None:
+    """Compare a unit with its trans-unit or unit as lxml reads it."""
+    seen["units"] += 1
+    definitions = element.findall(".//{http://sdl.com/FileTypes/SdlXliff/1.0}seg")
+    definition = [each for each in definitions if unit.id.endswith(f"/{each.get('id')}")]
+    memoq = element.get("{MQXliff}status")
+    target = element.find("{*}target")
+    if definition:
+        seen["sdl:seg"] += 1
+        assert unit.state == definition[0].get("conf")
+        assert unit.locked == (definition[0].get("locked") == "true" or element.get("translate") == "no")
+        assert unit.by_person == (definition[0].get("origin") == "interactive")
+    elif memoq:
+        seen["mq:status"] += 1
+        assert (unit.state, unit.by_person) == (memoq, memoq == "PartiallyEdited")
+    elif element.tag.endswith("}trans-unit"):
+        state = None if target is None else target.get("state")
+        seen["state"] += state is not None
+        assert unit.state == state
+    if element.get("size-unit") == "char" and element.get("maxwidth"):
+        seen["size-unit"] += 1
+        assert unit.max_length == int(element.get("maxwidth", ""))
+    seen["alt-trans"] += element.find("{*}alt-trans") is not None
 
 
 def _opened_or_refusal(path: Path) -> LocalizationFile | str:
@@ -693,16 +1188,34 @@ def _assert_only_one_differs(
     before: LocalizationFile, after: LocalizationFile, changed: TranslationUnit, target: str
 ) -> None:
     for old, new in zip(before.units, after.units, strict=True):
-        assert (new.id, new.source, new.state, new.locked) == (
-            old.id,
-            old.source,
-            old.state or new.state,
-            old.locked,
-        ) or (old.id == changed.id)
+        assert (new.id, new.source, new.protected) == (old.id, old.source, old.protected)
+        assert new.state == old.state or old.state is None or old.id == changed.id
         if old.id == changed.id:
             assert new.target == target
         else:
             assert (new.target or "") == (old.target or "")
+
+
+def _is_marked(document: LocalizationFile, unit: TranslationUnit, target: str, new: Path) -> bool:
+    """Write the target with all marks that the file can hold into ``new``, and look for them; ``False`` without any."""
+    assert isinstance(document, MarkingFile)
+    marks = [Mark(kind=kind, text="needs-review", confidence=0.5) for kind in document.mark_kinds]
+    marks = [mark for mark in marks if mark_fault(document, unit, mark) is None]
+    new.write_bytes(replaced(document, {unit.id: target}, {unit.id: marks}))
+    marked = by_id(document_format(new).open(new))
+    assert {each.id: each.target for each in document.units} | {unit.id: target} == {
+        each.id: each.target for each in marked.values()
+    }
+    kinds = {mark.kind for mark in marks}
+    if "state" in kinds:
+        assert marked[unit.id].status in ("needs-review", "translated")
+    if "fuzzy" in kinds:
+        assert marked[unit.id].status == "fuzzy"
+    if "comment" in kinds:
+        assert "needs-review" in marked[unit.id].notes
+    if "its" in kinds:
+        assert b':mtConfidence="0.5"' in new.read_bytes().replace(b"\0", b"")
+    return bool(marks)
 
 
 def _is_read_by_others(original: Path, new: Path) -> bool:

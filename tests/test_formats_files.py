@@ -13,12 +13,12 @@ import pytest
 
 from mtagent import formats
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats import FORMATS, PARQUET, Format, Lines, Result, SegmentDefaults
+from mtagent.formats import BINARY, FORMATS, Format, Lines, Result, SegmentDefaults
 from mtagent.records import Segment
 
 PAIR = SegmentDefaults(source_lang="en", target_lang="is")
 ONE = Segment(id="1", source="s", source_lang="en", target_lang="is")
-TEXTS = {name: form for name, form in FORMATS.items() if form is not PARQUET}
+TEXTS = {name: form for name, form in FORMATS.items() if form.name not in BINARY}
 ALL = pytest.mark.parametrize("form", TEXTS.values(), ids=TEXTS)
 
 
@@ -33,7 +33,6 @@ def read(form: Format, path: Path) -> list[Segment]:
         (b"\xe9\n", r"file:2:1: byte 0xE9 is not UTF-8; convert the file first, e\.g\. iconv"),
         (b"ab\xed\xa0\xbd\n", r"file:2:3: a lone surrogate"),
         (b"ab\xed", r"file:2:3: byte 0xED is not UTF-8"),
-        ("å\n".encode("utf-16"), r"file:1: is UTF-16; convert it first: iconv -f UTF-16"),
         ("source\n".encode("utf-16-be"), r"file:1:1: a NUL byte"),
     ],
 )
@@ -46,6 +45,13 @@ def test_what_is_not_utf8_text_is_refused_with_line_and_byte(
     (tmp_path / "file").write_bytes(head + content)
     with pytest.raises(InputError, match=reason):
         read(form, tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["lines", "jsonl", "jsonl-lenient"])
+def test_utf16_is_for_tables_only(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes("å\n".encode("utf-16"))
+    with pytest.raises(InputError, match="file:1: is UTF-16; convert it first: iconv -f UTF-16"):
+        read(FORMATS[name], tmp_path / "file")
 
 
 @ALL
@@ -185,27 +191,23 @@ def test_the_end_of_the_name_tells_the_format_and_any_other_is_lines(names: str,
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [
-        ("a.xliff", "mtagent units"),
-        ("a.PO", "mtagent units"),
         ("a.tmx", "convert it to csv"),
-        ("a.docx", r"save its text as \.txt"),
-        ("a.xlsx", r"save it as \.csv"),
-        ("a.json", r"an object a line, as \.jsonl"),
-        ("a.properties", "mtagent units"),
-        ("Localizable.strings", "mtagent units"),
-        ("a.stringsdict", "mtagent units"),
-        ("a.resx", "mtagent units"),
-        ("strings.xml", "mtagent units"),
-        ("a.ts", "mtagent units"),
-        ("app_en.arb", "`mtagent units` lists them"),
-        ("a.xcstrings", "`mtagent units` lists them"),
-        ("README.md", r"extract its texts to \.txt"),
+        ("a.odt", r"save its text as \.txt"),
+        ("a.ods", r"save it as \.csv"),
+        ("README.rst", r"extract its texts to \.txt"),
         ("a.mo", "compiled from"),
         ("a.txt.gz", "decompress it"),
     ],
 )
 def test_a_file_that_is_known_not_to_be_plain_text_is_refused_with_the_way_out(name: str, way_out: str) -> None:
     with pytest.raises(ConfigError, match=f"{name}: is .*, which this command does not read or write; .*{way_out}"):
+        formats.by_path(Path(name))
+    assert formats.by_path(Path(name), "lines").name == "lines"
+
+
+@pytest.mark.parametrize("name", ["a.xliff", "a.PO", "a.json", "app_en.arb", "a.xcstrings", "README.md", "a.docx"])
+def test_a_localization_file_is_not_read_as_texts(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}: is a localization file: `mtagent postedit FILE` .*without -s"):
         formats.by_path(Path(name))
     assert formats.by_path(Path(name), "lines").name == "lines"
 

@@ -60,7 +60,7 @@ def test_a_missing_translation_column_is_added(tmp_path: Path) -> None:
 def test_defects_are_named(shell: Shell) -> None:
     path = shell.folder / "a.parquet"
     for columns, message in [
-        ({"text": ["a"]}, "a.parquet: no column 'source' among 'text'"),
+        ({"text": ["a"]}, "a.parquet: no column holds the source; the first line must name the columns, and has text"),
         ({"source": ["a", None]}, "a.parquet:2: field 'source': field required"),
         ({"id": ["1", "1"], "source": ["a", "b"]}, "a.parquet:2: the id '1' was already used in line 1"),
     ]:
@@ -80,4 +80,7 @@ def test_defects_are_named(shell: Shell) -> None:
     with pytest.raises(InputError, match=r"a.parquet: isn't a Parquet file"):
         list(PARQUET.read(path, LANGUAGES))
     written(path, source=SOURCES, translation=TRANSLATIONS)
-    assert "Parquet cannot be written to standard output: give -o a file" in shell("postedit -s a.parquet -l en-es").err
+    assert (
+        "a parquet file cannot be written to standard output: give -o a file"
+        in shell("postedit -s a.parquet -l en-es").err
+    )

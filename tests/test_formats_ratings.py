@@ -77,8 +77,8 @@ def test_jsonl_is_one_object_per_segment_and_system_with_these_fields(tmp_path: 
         "reference": "Die Bank verleiht Geld.", "evaluator": "judge", "score": -6.1, "explanation": None,
         "confidence": None, "gaps": [], "warnings": [], "correction": None, "signature": "judge|1",
         "usage": {
-            "calls": 1, "reused": 0, "input_tokens": 9, "cached_tokens": 0, "output_tokens": 2, "reasoning_tokens": 0,
-            "batched": 0, "cost": None, "saved": None,
+            "calls": 1, "reused": 0, "input_tokens": 9, "cached_tokens": 0, "cache_write_tokens": 0,
+            "output_tokens": 2, "reasoning_tokens": 0, "batched": 0, "cost": None, "saved": None,
         },
         "seconds": 0.5, "error": None,
     }  # fmt: skip

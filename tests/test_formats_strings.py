@@ -25,6 +25,7 @@ from tests.commands import Shell
 ANY_TEXT = st.text(
     st.one_of(st.sampled_from("\"'\\ \n\t\r=:#!@?%<>&;{}/*é😀\u2028"), st.characters(exclude_categories=["Cs"])),
     max_size=30,
+    min_size=1,
 ).filter(lambda text: "\0" not in text)
 hostile_texts = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -634,6 +634,8 @@ def test_a_chain_is_made_again_of_its_plain_data() -> None:
     step = chain.steps[-1].model_copy(update={"calls": (unknown,)})
     chain = chain.model_copy(update={"steps": (step,)})
     assert Chain.model_validate(chain.to_dict()).usage.cost is None
+    assert chain.to_dict()["usage"]["cost"] is None
+    assert set(Chain.model_json_schema()["properties"]) <= set(plain)
     with pytest.raises(ValueError, match="text: is not the text of the last step"):
         Chain.model_validate(plain | {"text": "other"})
     with pytest.raises(ValueError, match="nosuch"):
@@ -653,6 +655,8 @@ def test_a_chain_is_a_response_model_with_its_text_and_without_prompts() -> None
 
     with TestClient(app) as client:
         reply = client.get("/chain")
+        described = client.get("/openapi.json").json()["components"]["schemas"]["Chain"]
+    assert described["type"] == "object"
     assert reply.json()["text"] == "Hi correcto fin."
     assert reply.json()["usage"]["calls"] == 6
     for name in ("messages", "reply"):
@@ -697,6 +701,18 @@ async def test_what_was_paid_for_is_handed_out_if_a_callback_is_stopped() -> Non
         with pytest.raises(AuthenticationError) as caught:
             await agent.atranslate(["first", "second"], "en", "es")
     assert [chain.text for chain in caught.value.chains if not chain.failed] == ["texto"]
+
+
+async def test_a_callback_is_not_stopped_halfway_by_the_timeout() -> None:
+    finished: list[str] = []
+
+    async def on_step(segment: Segment, step: Step) -> None:
+        await asyncio.sleep(0.1)
+        finished.append(step.stage)
+
+    async with Agent(str.upper, on_step=on_step) as agent:
+        chain = await agent.atranslate("one", "en", "es", timeout=0.05)
+    assert finished == [step.stage for step in chain.steps] != []
 
 
 async def test_several_judges_may_be_objects() -> None:
@@ -963,7 +979,35 @@ print(status)
 """
 
 
-def test_a_forked_process_does_not_wait_for_the_calls_of_its_parent() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", FORK_DURING_A_CALL]
+FORK_DURING_AN_IMPORT = """
+import importlib, os, signal, sys, threading
+from mtagent import Agent
+
+begun, go_on = threading.Event(), threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "aiohttp" and not begun.is_set():
+            begun.set()
+            go_on.wait()
+
+sys.meta_path.insert(0, Slow())
+agent = Agent(base_url="http://127.0.0.1:1/v1", model="m", stages="p")
+threading.Thread(target=importlib.import_module, args=["aiohttp"]).start()
+begun.wait()
+threading.Timer(0.5, go_on.set).start()
+child = os.fork()
+if not child:
+    signal.alarm(10)
+    import aiohttp
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+@pytest.mark.parametrize("script", [FORK_DURING_A_CALL, FORK_DURING_AN_IMPORT], ids=["a call", "an import"])
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent(script: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stderr, done.stdout) == ("", "0\n")

@@ -134,6 +134,18 @@ def test_the_likely_cost_is_within_a_factor_of_three(name: str, files: Shell, co
 
 
 @pytest.mark.loopback
+@pytest.mark.parametrize("settings", [{}, {"cache_control": "openai"}, {"gate": "rate"}, {"preset": "paper"}], ids=str)
+def test_an_estimate_includes_what_is_written_to_a_cache(settings: dict[str, Any], files: Shell) -> None:
+    files.write("prices.toml", *PRICES, "cache_write = 20")
+    with simulator("--behaviour", "tests.simulator.evaluators:answer", "--o200k", "--cached-to-marks") as base_url:
+        config = set_up(base_url=base_url, **settings)
+        expected = estimate(config, Files(Path("long.txt")), counter("o200k"))
+        assert files("translate -s long.txt --config m.toml --name r -o out.txt -q").code == 0
+    assert files.runs()["r"].usage.cache_write_tokens > 1024
+    refuse_far(expected, files)
+
+
+@pytest.mark.loopback
 def test_the_likely_cost_is_that_near_where_every_text_is_edited_twice(files: Shell, counting: str) -> None:
     files.write("mt.txt", *(f"Una frase errado buena, la {i}." for i in range(24)))
     expected = estimate(set_up(base_url=counting), Files(Path("long.txt"), Path("mt.txt")), counter("o200k"))

@@ -87,6 +87,7 @@ async def test_a_call_has_the_attributes_of_the_conventions_and_covers_its_retri
     assert attributes["gen_ai.request.temperature"] == 0.5
     assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
     assert attributes["gen_ai.usage.input_tokens"] > 0
+    assert attributes["gen_ai.usage.cache_creation.input_tokens"] == 0
     assert (attributes["server.address"], attributes["server.port"]) == ("127.0.0.1", server.port)
     assert attributes["mtagent.retries"] == ("HTTP 429",)
     assert call.start_time is not None

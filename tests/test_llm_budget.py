@@ -17,7 +17,7 @@ from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
-from mtagent.llm.budget import ASSUMED_ROOM, ENOUGH_CALLS, Amount, Budget, Budgeted
+from mtagent.llm.budget import ASSUMED_ROOM, ENOUGH_CALLS, Amount, Budget, Budgeted, CallKind
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
@@ -121,6 +121,17 @@ async def test_a_call_waits_for_those_under_way_until_enough_are_known() -> None
     assert model.most == 40, "now each is known to cost a thirtieth of its worst case"
 
 
+async def test_a_budget_for_one_worst_case_is_spent_call_by_call_until_enough_are_known() -> None:
+    model, budget = Modest(), Budget(1.05 * WORST)
+    llm = Budgeted(model, budget)
+    assert all(isinstance(outcome, Completion) for outcome in await ask(llm, ENOUGH_CALLS))
+    assert model.most == 1
+    assert budget.spent.dollars > 0.1 * WORST, "the worst case of a call no longer fits"
+    await llm.complete(HELLO, purpose="judge")  # none of this kind is known, but others of the model are
+    with pytest.raises(BudgetSpent, match="the next call may take up to"):
+        await Budgeted(Greedy(room=99), budget).complete(HELLO)
+
+
 @pytest.mark.parametrize("kind", ["dollars", "tokens"])
 async def test_what_such_calls_cost_is_reserved_so_that_a_budget_can_be_spent_to_its_end(kind: str) -> None:
     worst_tokens = 3 * (BYTES + 32) + 500
@@ -209,7 +220,7 @@ async def test_calls_that_nobody_counted_and_failures_are_not_known_costs() -> N
     await ask(Budgeted(ScriptedLLM(replies), budget), len(replies))
     most = 3 * (BYTES + 32) + 5 * ASSUMED_ROOM
     assert budget.assumed.tokens == ENOUGH_CALLS * most
-    assert budget.costs.reserve(("scripted", ASSUMED_ROOM, ""), BYTES + 32, Amount(0, most)) == Amount(0, most)
+    assert budget.costs.reserve(CallKind("scripted", ASSUMED_ROOM, ""), BYTES + 32, Amount(0, most)) == Amount(0, most)
 
 
 async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is_settled_before_it_stops() -> None:
@@ -334,6 +345,27 @@ async def test_on_a_server_whose_replies_are_as_long_as_they_may_be(faults: tupl
     if not faults:
         prompt = -(-sum(len(f"<{message.role}>{message.content}") for message in HELLO) // 4)
         assert budget.spent.dollars == pytest.approx(len(bodies) * (prompt + 10 * 128) / MILLION)
+
+
+@pytest.mark.loopback
+async def test_what_is_written_to_a_cache_at_a_higher_price_stays_within_the_budget() -> None:
+    prompt = [Message(role="user", content="Translate. " * 1000)]
+    settings = Settings(behaviour=worst, o200k=True, cached_to_marks=True)
+    async with Simulator(settings) as server:
+        client = OpenAIClient(
+            "m",
+            base_url=server.base_url,
+            sampling=Sampling(max_tokens=16),
+            price=lambda model, usage, base_url: (usage.input_tokens + 99 * usage.cache_write_tokens) / MILLION,
+            clock=FakeClock(),
+        )
+        # A token a byte and three requests: 3.3 dollars are reserved for what costs 0.2.
+        with pytest.raises(BudgetSpent, match=r"may take up to \$3\.3"):
+            await Budgeted(client, Budget(3)).complete(prompt)
+        budget = Budget(4)
+        assert (await Budgeted(client, budget).complete(prompt)).usage.cache_write_tokens > 2000
+        await client.aclose()
+    assert 0.2 < budget.spent.dollars < 0.3
 
 
 def priced(model: str, usage: Usage, base_url: str | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -37,6 +38,7 @@ model = "my-7b"
 valid_from = 2025-06-01
 input = 2
 cached_input = 0.5
+cache_write = 2.5
 output = 8
 batch_discount = 0.4
 
@@ -95,6 +97,9 @@ def test_cached_input_costs_what_the_file_says_or_as_much_as_other_input(tmp_pat
     assert len({prices("my-7b", usage) for usage in more_cached_than_sent}) == 1
     assert (prices.batch_discount("my-7b", None), prices.batch_discount("my-7b", LOCAL)) == (0.4, 0.5)
     assert prices.batch_discount("gpt-4o", None) == 0.5
+    in_part_written = USAGE.model_copy(update={"cache_write_tokens": 700})
+    assert prices("my-7b", in_part_written, None) == pytest.approx((20 * 2 + 1280 * 0.5 + 700 * 2.5 + 300 * 8) / 1e6)
+    assert prices("my-70b", in_part_written, None) == prices("my-70b", USAGE, None)
     in_batches = Prices(tmp_path / "prices.toml", batch=True)
     assert in_batches("my-7b", USAGE, None) == pytest.approx(0.6 * prices("my-7b", USAGE, None))
 
@@ -203,6 +208,35 @@ def test_the_costs_of_a_stored_run_by_hand(shell: Shell, server: str) -> None:
     assert sum(map(float, by_stage[:-1])) == pytest.approx(float(total), abs=0.0002)
 
 
+@pytest.mark.loopback
+def test_what_was_written_to_a_cache_costs_its_own_price_in_every_table(shell: Shell) -> None:
+    shell.write("long.txt", *sources(6).splitlines())
+    with simulator("--behaviour", "tests.simulator.evaluators:answer", "--o200k", "--cached-to-marks") as server:
+        prices = ("input = 2", "cached_input = 0.2", "output = 10")
+        shell.write("prices.toml", "[[prices]]", 'model = "*"', *prices, "cache_write = 2.5")
+        shell.write("others.toml", "[[prices]]", 'model = "*"', *prices, "cache_write = 40")
+        line = f"translate -s long.txt -l en-es --base-url {server} --name r -o out.txt --prices prices.toml"
+        done = shell(f"{line} --cache-control openai --concurrency 1")
+    assert done.code == 0, done.err
+    with Store(shell.folder / "store.db") as store:
+        usage = store.run("r").usage
+    assert usage.cached_tokens > usage.cache_write_tokens >= 1024, "both are part of what is tested"
+
+    def dollars(write_price: float) -> float:
+        plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
+        paid = plain * 2 + usage.cached_tokens * 0.2 + usage.cache_write_tokens * write_price
+        return (paid + usage.output_tokens * 10) / 1_000_000
+
+    assert usage.cost == pytest.approx(dollars(2.5))
+    assert f"${dollars(2.5):.4f}" in done.err
+    table = shell("compare r --prices others.toml").out.partition("costs: tokens (input with cached and written")[2]
+    (final,) = (line.split() for line in table.splitlines() if line.startswith("final"))
+    assert final[3:5] == [f"{usage.cached_tokens:,}", f"{usage.cache_write_tokens:,}"]
+    paid = json.loads(shell("compare r --prices others.toml -f json").out)["rows"][-1]["cost"]["paid"]
+    assert paid["cache_write_tokens"] == usage.cache_write_tokens
+    assert paid["dollars"] == pytest.approx(dollars(40))
+
+
 def shown(call: Call) -> str:
     """A request as one text, as the simulator counts it."""
     return "".join(f"<{message.role}>{message.content}" for message in call.messages)
@@ -225,11 +259,17 @@ MODELS = [DEFAULT_MODEL, "gpt-4", "gpt-4o", "gpt-5-mini", "claude-sonnet-4-0", "
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("tokens", [(2000, 1280, 300), (300_000, 0, 20), (0, 0, 0), (10, 500, 1)])
-def test_agrees_with_the_price_list(model: str, tokens: tuple[int, int, int]) -> None:
-    usage = Usage(input_tokens=tokens[0], cached_tokens=tokens[1], output_tokens=tokens[2])
-    cached = min(tokens[:2])  # no more can be read from the cache than was sent
-    listed = calc_price(Tokens(input_tokens=tokens[0], cache_read_tokens=cached, output_tokens=tokens[2]), model)
+@pytest.mark.parametrize(
+    "tokens", [(2000, 1280, 0, 300), (2000, 0, 1280, 300), (300_000, 1024, 9000, 20), (0, 0, 0, 0), (10, 500, 500, 1)]
+)
+def test_agrees_with_the_price_list(model: str, tokens: tuple[int, int, int, int]) -> None:
+    sent, cached, written, output = tokens
+    usage = Usage(input_tokens=sent, cached_tokens=cached, cache_write_tokens=written, output_tokens=output)
+    cached = min(sent, cached)  # no more can be read from the cache, or written to it, than was sent
+    written = min(sent - cached, written)
+    listed = calc_price(
+        Tokens(input_tokens=sent, cache_read_tokens=cached, cache_write_tokens=written, output_tokens=output), model
+    )
     assert list_price(model, usage) == float(listed.total_price)
 
 

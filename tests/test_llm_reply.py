@@ -204,6 +204,24 @@ def test_reads_usage_in_every_servers_shape(usage: dict[str, Any], counts: tuple
     assert read.cost is None
 
 
+@pytest.mark.parametrize(
+    ("counts", "cached", "written"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 7}}, 0, 7),
+        ({"prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3}}, 4, 3),
+        ({"prompt_tokens_details": {"cached_tokens": 4}, "cache_creation_input_tokens": 5}, 4, 5),
+        ({"prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 8}}, 8, 2),  # more than was sent
+        ({"prompt_tokens_details": {"cache_write_tokens": -1}, "cache_creation_input_tokens": "5"}, 0, 0),
+        ({"prompt_tokens_details": {"cache_write_tokens": None}}, 0, 0),
+    ],
+    ids=str,
+)
+def test_reads_what_was_written_to_a_cache(counts: dict[str, Any], cached: int, written: int) -> None:
+    read = read_usage({"prompt_tokens": 10, "completion_tokens": 5, **counts})
+    assert read is not None
+    assert (read.input_tokens, read.cached_tokens, read.cache_write_tokens) == (10, cached, written)
+
+
 COUNTS: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 NO_COUNTS = ["5", 5.5, -5, math.nan, math.inf, True, 10**30, 10**10, 1e300, [5], {"a": 5}]
 

@@ -31,6 +31,7 @@ from tests.commands import ROOT, Shell
 from tests.scripted_server import Answer, scripted_server
 from tests.simulator import Fault, Settings, Simulator
 from tests.simulator import chain as simulated
+from tests.simulator.replies import completion
 
 pytestmark = pytest.mark.loopback
 
@@ -130,6 +131,18 @@ async def test_all_ways_give_the_same_reply() -> None:
     assert completions[1].logprobs
     assert bodies[0] == bodies[1] == bodies[2] == bodies[3]
     assert bodies[0][0]["cache_prompt"] is False
+
+
+async def test_all_ways_count_what_was_written_to_a_cache() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
+    of_openai = {**usage, "prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 5}}
+    of_a_gateway = {**usage, "prompt_tokens_details": {"cached_tokens": 2}, "cache_creation_input_tokens": 5}
+    for way in WAYS:
+        bodies = [{**completion({"model": "m"}, 1, "Hi"), "usage": each} for each in (of_openai, of_a_gateway)]
+        async with Simulator(Settings(script=bodies)) as server, model(way, *plain(server)) as llm:
+            for _ in bodies:
+                written = (await llm.complete(HELLO)).usage
+                assert (written.input_tokens, written.cached_tokens, written.cache_write_tokens) == (9, 2, 5)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -502,6 +515,28 @@ def test_a_function_makes_a_client_for_each_event_loop(server: str) -> None:
     assert [client.is_closed() for client in made[2:]] == [True, True]
     with pytest.raises(ConfigError, match="client: the function returned 5, not an"):
         Agent(same, client=lambda: 5, model="m")  # type: ignore[arg-type,return-value]
+
+
+async def test_a_client_that_is_used_in_two_event_loops_at_once_is_refused(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY)
+    agents = [Agent(same, client=client, model="m", stages="tpr", gate="guards") for _ in range(2)]
+
+    async def translated(agent: Agent) -> bool:
+        async with agent:
+            return (await agent.atranslate("Hello, world!", "en", "es")).failed is None
+
+    assert await translated(agents[0])
+    with pytest.raises(ConfigError, match="client: it is used in two event loops at once"):
+        await asyncio.to_thread(asyncio.run, translated(agents[1]))
+    assert await translated(agents[0])
+    await client.close()
+
+
+def test_a_client_may_be_used_in_one_event_loop_after_the_other(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY)
+    for _ in range(2):
+        agent = Agent(same, client=client, model="m", stages="tpr", gate="guards")
+        assert asyncio.run(agent.atranslate("Hello, world!", "en", "es")).failed is None
 
 
 def agent_client() -> openai.AsyncOpenAI:

@@ -24,7 +24,7 @@ from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.account import Limits
 from mtagent.serve.app import json_log
-from mtagent.serve.service import Service
+from mtagent.serve.service import HALF_CHARACTER, Service
 from mtagent.translators import CallableTranslator
 from tests.clocks import FakeClock
 from tests.jobs import improving
@@ -325,6 +325,8 @@ async def test_the_budget_of_a_day_holds_for_all_requests_servers_and_restarts(t
             metrics = (await first.get("/metrics")).text
             assert 'mtagent_budget_dollars{budget="day"} 1.0' in metrics
             assert 'mtagent_budget_spent_dollars{budget="day"} 1.2' in metrics
+            health = (await second.get("/healthz")).json()
+            assert health == {"status": "degraded", "problems": ["the budget of this day is spent"]}
         calls += sum(llm.calls for llm, _ in services)
     assert calls == 4, "the one that exceeds it was in flight"
 
@@ -374,8 +376,11 @@ async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_co
     llm = PaidLLM()
     service = Service(Config(**budget), llm=llm, translator=lambda text: text, stages="tp", gate="guards")
     async with asking(service) as client:
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
         answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
         assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Failed"]) == ("frase errado fin.", "1")
+        problems = ["the budget of this server is spent"]
+        assert (await client.get("/healthz")).json() == {"status": "degraded", "problems": problems}
         metrics = (await client.get("/metrics")).text
     assert llm.calls == 0, "the worst case of a call costs more"
     assert 'mtagent_budget_refusals_total{budget="total"} 1.0' in metrics
@@ -494,6 +499,28 @@ async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
         answer = await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
         assert answer.status_code == 400
         assert "a text contains half of a character (a lone surrogate)" in answer.text
+
+
+async def test_half_of_a_character_is_no_text_in_a_form_either() -> None:
+    content = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\na \\ud800\r\n--b--\r\n'
+    content_type = "multipart/form-data; boundary=b; charset=raw_unicode_escape"
+    async with asking(Service(translator=shout)) as client:
+        answer = await client.post("/translate", content=content, headers={"Content-Type": content_type})
+    assert (answer.status_code, answer.json()) == (400, {"error": HALF_CHARACTER})
+
+
+@pytest.mark.parametrize("path", ["/translate", "/v2/translate", "/v1/improve"])
+async def test_a_body_that_is_not_json_is_refused_with_the_place_and_logged_under_its_key(
+    path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="mtagent.serve"):
+        async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
+            headers = bearer("ana") | {"Content-Type": "application/json"}
+            answer = await client.post(path, content=b'{"source": ', headers=headers)
+    message = "the body is not JSON: character 12: Expecting value"
+    assert (answer.status_code, list(answer.json().values())) == (400, [message])
+    entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
+    assert [entry["key"] for entry in entries] == ["ana"]
 
 
 async def test_a_source_language_that_nobody_finds_out_is_named() -> None:
@@ -672,6 +699,7 @@ async def test_a_model_whose_server_asks_for_a_long_pause_is_left_alone_and_ever
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert 3500 < health.json()["resting_models"][llm.model] <= 3600
         assert (await client.get("/livez")).status_code == 200
+        assert {(await client.head(path)).status_code for path in ("/healthz", "/health", "/livez")} == {200}
         metrics = (await client.get("/metrics")).text
         assert f'mtagent_model_resting{{model="{llm.model}"}} 1.0' in metrics
         assert f'mtagent_model_errors_total{{error="ServerPaused",model="{llm.model}"}} 1.0' in metrics

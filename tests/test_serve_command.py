@@ -196,6 +196,7 @@ def test_without_a_model_it_prints_at_the_start_what_it_cannot_do(
         answer = httpx.post(f"{url}/translate", json={"q": "one", "source": "en", "target": "es"}, timeout=30)
     assert answer.status_code == (500 if refuses else 200)
     assert json.loads(lines[-1])["message"].endswith("(--deadline 10s)")
+    assert [json.loads(line)["level"] for line in lines] == [*["warning"] * (len(lines) - 1), "info"]
     assert any("no model is set" in line for line in lines) == offline
     assert any("no MT system is set" in line for line in lines) == refuses
 
@@ -258,4 +259,5 @@ def test_what_would_refuse_every_request_is_refused_at_the_start(
     shell: Shell, given: tuple[str, str], why: str
 ) -> None:
     code, _, problem = shell("serve", "--port", "0", "--translator", "command:cat", "--state", "s.db", *given)
-    assert (code, why in problem) == (1, True), problem
+    entry = json.loads(problem.splitlines()[-1])
+    assert (code, entry["level"], why in entry["message"]) == (1, "error", True), problem

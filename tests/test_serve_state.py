@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ async def test_what_cannot_be_written_is_counted_later_and_refused_where_a_limit
     assert usage_in(path) == {"ana": 10, "bo": 15, "cy": 10}
     messages = [record.getMessage() for record in caplog.records if not hasattr(record, "entry")]
     assert ["cannot be written" in message for message in messages] == [True, False]
-    assert messages[1] == "the state file is written again; nothing that was counted is lost"
+    assert messages[1] == "the state file is written again, with all that waited for it"
 
 
 async def test_servers_that_share_a_file_share_its_limits(tmp_path: Path) -> None:
@@ -135,6 +136,78 @@ async def test_a_client_that_disconnects_while_its_request_is_counted_is_counted
         await asyncio.gather(*charges, return_exceptions=True)
     await state.close()
     assert usage_in(tmp_path / "s.db") == {"ana": 30, "bo": 35}
+
+
+async def test_an_amount_is_counted_once_at_the_moment_of_its_write(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    state = State(path)
+    state.spend("ana", characters=5)
+    await state.flush()
+    state.spend("ana", characters=7, dollars=0.5)
+    state.spend_today(0.5)
+    with locked(path):
+        flushing = asyncio.create_task(state.flush())
+        for _ in range(3):  # turns, until the thread waits for the file
+            await asyncio.sleep(0)
+        assert (state.spent_by("ana").characters, state.dollars_today()) == (12, 0.5)
+    while usage_in(path)["ana"] < 12:  # without a turn for the event loop, which isn't told that the write has ended
+        pass
+    assert (state.spent_by("ana").characters, state.dollars_today()) == (12, 0.5)
+    await flushing
+    assert (state.spent_by("ana").characters, state.dollars_today()) == (12, 0.5)
+    await state.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps open files from being deleted")
+async def test_a_deleted_state_file_is_reported_and_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, keys = tmp_path / "folder" / "s.db", key_file(tmp_path, ana=":30", bo="")
+    services = [Service(translator=shout, keys=keys, state=path) for _ in range(2)]
+    async with asking(services[0]) as first, asking(services[1]) as second:
+        for client, name in ((first, "ana"), (second, "ana"), (second, "bo")):
+            assert (await translate(client, name)).status_code == 200
+        glossary = await first.post("/v2/glossaries", json=GLOSSARY, headers=deepl_key("bo"))
+        shutil.rmtree(path.parent)
+        assert (await translate(first, "ana")).status_code == 503
+        problems = ["usage cannot be written to the state file"]
+        assert (await first.get("/healthz")).json() == {"status": "degraded", "problems": problems}
+        assert "mtagent_state_failing 1.0" in (await first.get("/metrics", headers=bearer("bo"))).text
+        assert (await translate(first, "ana")).status_code == 200
+        assert (await first.get("/healthz")).json() == {"status": "ok"}
+        assert (await translate(second, "ana")).status_code == 503
+        assert [(await translate(second, name)).status_code for name in ("ana", "bo")] == [200, 200]
+        usage = [await client.get("/v2/usage", headers=deepl_key("ana")) for client in (first, second)]
+        assert [answer.json()["character_count"] for answer in usage] == [20, 20]
+        listed = await second.get("/v2/glossaries", headers=deepl_key("bo"))
+        assert listed.json()["glossaries"] == [glossary.json()]
+    assert usage_in(path) == {"ana": 20, "bo": 10}
+    assert [child.name for child in path.parent.iterdir()] == ["s.db"]
+    assert "s.db: usage cannot be written, and is tried again every second: the file was deleted" in caplog.text
+    assert "another file has taken its place, and is used from now on" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps open files from being replaced")
+async def test_a_state_file_that_is_replaced_gets_nothing_of_the_former_one(tmp_path: Path) -> None:
+    path, backup = tmp_path / "s.db", tmp_path / "backup.db"
+    states = [State(path) for _ in range(2)]
+    states[0].spend("ana", characters=5)
+    await states[0].flush()
+    with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(backup)) as copy:
+        db.backup(copy)
+    states[0].spend("ana", characters=7)
+    await states[0].flush()
+    backup.replace(path)
+    for state in states:
+        state.spend("ana", characters=1)
+        await state.flush()
+        assert state.problem == "another file has taken its place, and is used from now on"
+        await state.flush()
+        assert state.problem is None
+    assert [state.spent_by("ana").characters for state in states] == [7, 7]
+    for state in states:
+        await state.close()
+    assert usage_in(path) == {"ana": 7}
 
 
 @pytest.mark.parametrize("keep", ["none", "texts"])

@@ -134,6 +134,26 @@ def test_a_migration_keeps_all_rows_and_raises_the_version(tmp_path: Path) -> No
         assert version(connection) == len(MIGRATIONS) + 1
 
 
+@pytest.mark.parametrize("old", range(1, len(MIGRATIONS)))
+def test_a_store_of_an_older_version_is_opened_with_its_calls(old: int, tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    fields = "run_id, segment, purpose, key, model, messages, calls, input_tokens, cached_tokens, output_tokens"
+    with sql(place) as connection:
+        connection.isolation_level = None
+        migrate(connection, MIGRATIONS[:old])
+        connection.execute(
+            "INSERT INTO runs (name, kind, state, settings, inputs, outputs, started, updated)"
+            " VALUES ('old', 'chain', 'finished', '{}', '{}', '{}', '', '')"
+        )
+        connection.execute(
+            f"INSERT INTO calls ({fields}, reasoning_tokens, cost, seconds, at, waited)"
+            " VALUES (1, '1', 'rate', 'k', 'm', '[]', 1, 9, 4, 2, 1, 0.5, 1.0, '', 0.0)"
+        )
+    with Store(place) as store:
+        usage = store.run("old").usage
+    assert usage == Usage(calls=1, input_tokens=9, cached_tokens=4, output_tokens=2, reasoning_tokens=1, cost=0.5)
+
+
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
     Store(place).close()

@@ -32,13 +32,16 @@ def test_pairs_of_every_common_notation_are_read(pair: str, expected: tuple[str,
 @pytest.mark.parametrize(
     ("pair", "reason"),
     [
-        ("en-pt-br", "en -> pt-BR or en-PT -> br"),
-        ("en-jp", r"unknown language 'jp'; did you mean 'ja' \(Japanese\)"),
-        *((pair, "") for pair in ["", "-", "en", "enes", "en-", "-en", "en-xx", "en-es-de-fr-it", "Latn-en"]),
+        ("en-pt-br", "can be read in several ways; write en:pt-BR or en-PT:br$"),
+        ("en-jp", r"unknown language 'jp'; did you mean 'ja' \(Japanese\)\?$"),
+        *(
+            (pair, "is not a language pair such as en-es or en:pt-BR")
+            for pair in ["", "-", "en", "enes", "en-", "-en", "en-xx", "en-es-de-fr-it", "Latn-en"]
+        ),
     ],
 )
 def test_what_is_no_pair_is_refused_with_the_reason_and_the_way_out(pair: str, reason: str) -> None:
-    with pytest.raises(ConfigError, match=f"{reason}.*; give --source-lang and --target-lang"):
+    with pytest.raises(ConfigError, match=reason):
         languages.parse_pair(pair)
 
 

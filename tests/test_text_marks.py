@@ -68,6 +68,12 @@ def test_tags_are_found_and_comparisons_are_not() -> None:
     assert keys(markup.tags(text)) == ["<b class='x'>", "</b>", "<br>", '<x id="1"/>', "<!--", "-->"]
 
 
+def test_numbered_tags_are_found_and_their_numbers_are_no_text() -> None:
+    text = "Press <1>2 keys</1><12/>, a < 3 and 4 > 2"
+    assert keys(markup.tags(text)) == ["<1>", "</1>", "<12/>"]
+    assert markup.prose(text) == "Press    2 keys         , a < 3 and 4 > 2"
+
+
 def test_attributes_that_readers_see_do_not_count() -> None:
     english, german = '<a  href="x" title="Home">', '<a href="x" title="Startseite">'
     assert keys(markup.tags(english)) == keys(markup.tags(german)) == ['<a href="x" title>']

@@ -19,7 +19,7 @@ from mtagent.errors import ConfigError, TranslatorError
 from mtagent.records import Segment
 from mtagent.translators import CallableTranslator, ctranslate2_translator, wrap
 from mtagent.translators.callables import codes_of
-from mtagent.translators.protocol import Translator, line_by_line
+from mtagent.translators.protocol import BetweenTags, Translator, line_by_line
 
 
 def segment(source: str, target_lang: str = "pt-BR") -> Segment:
@@ -519,3 +519,12 @@ async def test_an_async_function_is_called_one_at_a_time_if_asked_however_often_
         assert (most == 1) == one_at_a_time
     with pytest.raises(ConfigError, match="thread_safe and one_at_a_time contradict each other"):
         CallableTranslator(f, thread_safe=True, one_at_a_time=True)
+
+
+# --- texts with markup
+
+
+def test_numbered_tags_stay_where_they_are() -> None:
+    between = BetweenTags(wrap(shout), lambda: ("xml", frozenset()))
+    draft = asyncio.run(between.draft(segment("Press <1>this <2/> key</1> & go, 1 < 2.")))
+    assert draft.text == "PRESS <1>THIS <2/> KEY</1> &amp; GO, 1 &lt; 2."

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 import click
 
-from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged, read_runs
+from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged, named_summaries, read_runs
 from mtagent.analysis.compare_tables import digits_of
 from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
@@ -57,7 +57,7 @@ def compare_variants(names: Sequence[str], config: Config, **options: Unpack[Com
     """
     pairs: dict[tuple[str, str], list[StagedRun]] = {}
     with open_existing(config.store) as store:
-        runs_of_all_pairs = read_runs(names, store)
+        runs_of_all_pairs = read_runs(named_summaries(names, store), store)
     for run in runs_of_all_pairs:
         first = run.segments[0].segment
         pairs.setdefault((first.source_lang, first.target_lang), []).append(run)

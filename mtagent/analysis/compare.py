@@ -153,7 +153,7 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Compare
     ``shared``.
     """
     with open_existing(config.store) as store:
-        return compare_staged(read_runs(names, store), **options)
+        return compare_staged(read_runs(named_summaries(names, store), store), **options)
 
 
 def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> RunComparison:
@@ -169,18 +169,14 @@ def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> R
 
 
 def named_summaries(specs: Sequence[str], store: Store) -> dict[str, RunSummary]:
-    """By name, what ``store`` knows of the runs ``specs`` (each ``RUN`` or ``NAME=RUN``) without reading them."""
-    summaries = {summary.name: summary for summary in store.runs()}
-    named = {}
-    for name, run in named_runs(specs, [*summaries]).items():
-        named[name] = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
-    return named
+    """The summaries of the runs ``specs`` (each ``RUN`` or ``NAME=RUN``), by the names to show."""
+    return {name: store.run(run) for name, run in named_runs(specs, store).items()}
 
 
-def read_runs(specs: Sequence[str], store: Store) -> list[StagedRun]:
-    """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of ``store``."""
+def read_runs(summaries: Mapping[str, RunSummary], store: Store) -> list[StagedRun]:
+    """The runs of ``store`` with these ``summaries``, by the names to show."""
     runs: list[StagedRun] = []
-    for name, summary in named_summaries(specs, store).items():
+    for name, summary in summaries.items():
         runs.append(read_run(store, summary, name, runs[0].segments if runs else ()))
     return runs
 

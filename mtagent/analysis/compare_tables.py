@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
@@ -352,25 +352,42 @@ def _outcomes(comparison: RunComparison) -> Table:
     return Table(title, tuple(head), tuple(rows), "; ".join(notes))
 
 
-def _usage_cells(usage: Usage) -> list[str]:
+_TOKENS = {
+    "input": "input_tokens",
+    "cached": "cached_tokens",
+    "written": "cache_write_tokens",
+    "output": "output_tokens",
+    "reasoning": "reasoning_tokens",
+}
+"""The heads of the columns, and the fields of a usage."""
+
+
+def _usage_cells(usage: Usage, token_heads: Iterable[str]) -> list[str]:
     cells = [str(usage.calls)]
-    for tokens in (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens):
-        cells.append(f"{tokens:,}")
+    for head in token_heads:
+        cells.append(f"{getattr(usage, _TOKENS[head]):,}")
     return [*cells, dollars(usage.cost)]
 
 
 def _costs(comparison: RunComparison) -> Table:
-    has_nominal = False
+    has_nominal = has_written = False
     for row in comparison.rows:
-        if row.cost is not None and row.cost.nominal.calls > row.cost.usage.calls:
-            has_nominal = True
+        if row.cost is None:
+            continue
+        has_nominal = has_nominal or row.cost.nominal.calls > row.cost.usage.calls
+        has_written = has_written or row.cost.nominal.cache_write_tokens > 0
+    token_heads = list(_TOKENS)
+    included = "cached and written"
+    if not has_written:
+        token_heads.remove("written")
+        included = "cached"
     rows = []
     for row in comparison.rows:
         if row.cost is None:
             continue
-        cells = [row.name, *_usage_cells(row.cost.usage)]
+        cells = [row.name, *_usage_cells(row.cost.usage, token_heads)]
         if has_nominal:
-            cells += _usage_cells(row.cost.nominal)
+            cells += _usage_cells(row.cost.nominal, token_heads)
         for amount in (row.cost.per_kept_edit, row.cost.per_point):
             if row.cost.nominal.cost is None:
                 cells.append(UNKNOWN)
@@ -380,7 +397,7 @@ def _costs(comparison: RunComparison) -> Table:
                 cells.append(dollars(amount))
         cells.append(f"{row.cost.seconds:.1f}")
         rows.append(tuple(cells))
-    head = ["row", "calls", "input", "cached", "output", "reasoning", "dollars"]
+    head = ["row", "calls", *token_heads, "dollars"]
     note = f"dollars {comparison.prices}"
     if has_nominal:
         head += [f"nominal {name}" for name in head[1:]]
@@ -388,7 +405,7 @@ def _costs(comparison: RunComparison) -> Table:
     head += ["per kept edit", "per point", "seconds"]
     if comparison.deciding:
         note += f"; per point of {comparison.deciding} gained"
-    title = "costs: tokens (input with cached, output with reasoning) and dollars"
+    title = f"costs: tokens (input with {included}, output with reasoning) and dollars"
     return Table(title, tuple(head), tuple(rows), note)
 
 

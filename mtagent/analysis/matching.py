@@ -563,7 +563,7 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
             add(read_list(file, given_name))
     if inputs.runs:
         with open_existing(inputs.store) as store:
-            stored = {run.name for run in store.runs()}
+            stored = store.names()
             for spec in inputs.runs:
                 name, equals, run = spec.partition("=")
                 if equals and spec not in stored:

@@ -75,7 +75,7 @@ def read_ratings(specs: Sequence[str], config: Config, systems: Sequence[str] = 
     segment, their systems are called ``RUN/SYSTEM``. Raises :class:`ConfigError` for runs of both kinds.
     """
     with open_existing(config.store) as store:
-        names = named_runs(specs, [summary.name for summary in store.runs()])
+        names = named_runs(specs, store)
         kinds = {run: store.read(run).kind for run in names.values()}
         if "rating" not in kinds.values():
             return None

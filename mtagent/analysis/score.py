@@ -36,7 +36,7 @@ from mtagent.metrics.significance import (
     statistics_of,
 )
 from mtagent.records import Score, Segment
-from mtagent.store.store import open_existing
+from mtagent.store.store import Store, open_existing
 from mtagent.text import table
 from mtagent.text.amounts import counted, first_of
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
@@ -234,7 +234,7 @@ def score_runs(
     systems: dict[str, list[str | None]] = {}
     segments: list[Segment] = []
     with open_existing(config.store) as store:
-        named = named_runs(runs, [summary.name for summary in store.runs()])
+        named = named_runs(runs, store)
         for name, run in named.items():
             corpus = _gathered(stored_stages(store, unlimited, run, scoring.systems))
             if config.source_lang is not None or config.target_lang is not None:
@@ -276,8 +276,9 @@ def _in_languages(corpus: Corpus, source_lang: str | None, target_lang: str | No
     return Corpus([corpus.segments[place] for place in places], systems)
 
 
-def named_runs(specs: Sequence[str], stored: Sequence[str]) -> dict[str, str]:
-    """The names of runs by the names to show, from ``RUN`` or ``NAME=RUN``; ``stored`` are all names in the store."""
+def named_runs(specs: Sequence[str], store: Store) -> dict[str, str]:
+    """The names of runs by the names to show, from ``RUN`` or ``NAME=RUN``."""
+    stored = store.names()
     runs: dict[str, str] = {}
     for spec in specs:
         name, equals, run = spec.partition("=")

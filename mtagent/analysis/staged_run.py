@@ -87,6 +87,7 @@ class CallUsage(NamedTuple):
     reused: int
     input_tokens: int
     cached_tokens: int
+    cache_write_tokens: int
     output_tokens: int
     reasoning_tokens: int
     batched: int
@@ -103,6 +104,7 @@ class CallUsage(NamedTuple):
             usage.reused,
             usage.input_tokens,
             usage.cached_tokens,
+            usage.cache_write_tokens,
             usage.output_tokens,
             usage.reasoning_tokens,
             usage.batched,
@@ -112,7 +114,7 @@ class CallUsage(NamedTuple):
     @property
     def counts(self) -> tuple[int, ...]:
         """The counts, from ``calls`` to ``batched``."""
-        return self[1:8]
+        return self[1:9]
 
     @property
     def usage(self) -> Usage:
@@ -129,7 +131,7 @@ class CallColumns:
         self._models: list[str] = []
         self._numbers: dict[str, int] = {}  # the place of each name in ``_models``
         self._model_of = array("I")
-        self._counts = array("Q")  # the counts of :class:`CallUsage`, seven for each call
+        self._counts = array("Q")  # the counts of :class:`CallUsage`, one call after the other
         self._costs = array("d")  # NaN = unknown
         self._saved: dict[int, CallUsage] = {}
 
@@ -151,14 +153,16 @@ class CallColumns:
         """The calls from place ``start`` to before ``end``."""
         for place in range(start, end):
             cost = self._costs[place]
-            counts = self._counts[7 * place : 7 * place + 7]
-            calls, reused, input_tokens, cached, output_tokens, reasoning, batched = counts
+            first = place * len(USAGE_COUNTS)
+            counts = self._counts[first : first + len(USAGE_COUNTS)]
+            calls, reused, input_tokens, cached, written, output_tokens, reasoning, batched = counts
             yield CallUsage(
                 model=self._models[self._model_of[place]],
                 calls=calls,
                 reused=reused,
                 input_tokens=input_tokens,
                 cached_tokens=cached,
+                cache_write_tokens=written,
                 output_tokens=output_tokens,
                 reasoning_tokens=reasoning,
                 batched=batched,
@@ -674,7 +678,9 @@ class Bills:
             return RunCosts(costs, None)
         stored, paid = costs[FINAL].usage, self._total(run.paid.between(0, len(run.paid)), run)
         counts = {}
-        for name in ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"):
+        for name in USAGE_COUNTS:
+            if name in ("reused", "batched"):
+                continue
             counts[name] = getattr(paid, name) - getattr(stored, name)
         if min(counts.values()) < 0 or not any(counts.values()):
             return RunCosts(costs, None)

@@ -448,23 +448,12 @@ def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
 
 def whitespace(segment: Segment, before: str, after: str) -> list[str]:
     """White space at both ends and tabs inside stay as they were, or become as in the source."""
-    old, new, source = _white_space(before), _white_space(after), _white_space(segment.source)
+    old, new, source = map(checks.white_space, (before, after, segment.source))
     faults = []
     for name in new:
         if new[name] not in (old[name], source[name]):
             faults.append(f"{name} {new[name]!r} instead of {old[name]!r}")
     return faults
-
-
-def _white_space(text: str) -> dict[str, str | int]:
-    """The white space that must stay, by what a complaint calls it."""
-    lead = text[: len(text) - len(text.lstrip())]
-    trail = text[len(text.rstrip()) :] if len(lead) < len(text) else ""
-    return {
-        "leading white space is": lead,
-        "trailing white space is": trail,
-        "the number of tabs is": text.count("\t"),
-    }
 
 
 # -- script and characters

@@ -190,7 +190,7 @@ _HTML_NAMES = regex.compile(
 
 
 def tags(segment: Segment, text: str) -> Iterator[str]:
-    """Every tag of the source is there, with any attributes.
+    """Every tag of the source is there, with any attributes. Numbered tags are as the source has them, and well nested.
 
     Tags of plain words that are not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) are left alone:
     people translate them.
@@ -211,6 +211,17 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
     missing = tag_names(segment.source) - tag_names(text)
     for name in missing.elements():
         yield f"{name} is missing"
+    if not markup.NUMBERED_TAG.search(text):
+        return
+    in_source, in_text = _numbered_tags(segment.source), _numbered_tags(text)
+    for key in (keys(in_text) - keys(in_source)).elements():
+        yield f"{key} is not in the source"
+    yield from (Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))).elements()
+
+
+def _numbered_tags(text: str) -> tuple[markup.Tag, ...]:
+    """The tags that stand for those of a localization file."""
+    return tuple(tag for tag in markup.tags(text) if tag.name.isdecimal())
 
 
 TRANSLATION_GUARDS: dict[str, Check] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import logging
 import os
 import signal
 import sys
@@ -39,6 +40,7 @@ COMMAND_GROUPS = {
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Localization files": {
+        "check": ("mtagent.cli.check:command_check", "Find faults of existing translations, without a model."),
         "units": ("mtagent.cli.units", "List the texts of localization files, or write translations back."),
     },
     "Use and review results": {
@@ -184,10 +186,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         sys.exit(show_misuse(error))
     except MtagentError as error:
-        say(f"mtagent: {error}")
+        say(f"mtagent: {error}", logging.ERROR)
         if isinstance(error, UntrustedSettings):
             for line in error.lines:
-                say(line)
+                say(line, logging.ERROR)
         try:
             sys.stdout.flush()
         except OSError:
@@ -197,7 +199,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         if error.errno not in _DISK_FULL or error.filename is not None:
             raise
         _discard_output()
-        say(f"mtagent: cannot write the output: {str(error.strerror).lower()}")
+        say(f"mtagent: cannot write the output: {str(error.strerror).lower()}", logging.ERROR)
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads may keep the process waiting

@@ -21,7 +21,7 @@ from mtagent.cli.options import (
 )
 from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
-from mtagent.formats import EXPORTS, UNSUPPORTED
+from mtagent.formats import EXPORTS, other_endings
 from mtagent.formats.files import STANDARD
 from mtagent.formats.mtme import Mtme
 from mtagent.metrics.protocol import each_once
@@ -205,7 +205,7 @@ def _by_name(output: Path) -> Form:
     endings: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
     endings |= {".csv": "csv", ".json": "json"}
     ending = output.suffix.casefold()
-    other_kinds = [*" ".join(UNSUPPORTED).split(), "tex", "tsv"]
+    other_kinds = {*other_endings(), "tex", "tsv"}
     if ending not in endings and ending[1:] in other_kinds:
         raise ConfigError(f"{output}: cannot write a report as {ending}; use one of {', '.join(endings)}")
     return endings.get(ending, "html")

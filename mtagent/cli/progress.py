@@ -27,6 +27,7 @@ _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short enough for 80 
 
 _MOST_FAILURES = 3
 """Failures that are printed when they happen, without -v."""
+_LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
 
@@ -279,7 +280,12 @@ def _write(line: str) -> None:
 
 def _list_of(names: Sequence[str]) -> str:
     """The first names, and the number of the others. Segments end in any order, and are listed by name."""
-    listed = ", ".join(sorted(names, key=natural_order)[:_MOST_NAMES])
+    shown = []
+    for name in sorted(names, key=natural_order)[:_MOST_NAMES]:
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[: _LONGEST_NAME // 2]}…{name[-_LONGEST_NAME // 2 :]}"
+        shown.append(name)
+    listed = ", ".join(shown)
     if len(names) > _MOST_NAMES:
         listed += f" and {len(names) - _MOST_NAMES} more"
     return listed

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mtagent.analysis import compare_tables, rating_table
-from mtagent.analysis.compare import CompareOptions, read_runs
+from mtagent.analysis.compare import CompareOptions, named_summaries, read_runs
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.language_pairs import compare_pairs
 from mtagent.analysis.rating_table import RatingTable
@@ -296,7 +296,7 @@ def compare(**options: Any) -> None:
     }
     config = read_config(options)
     with open_existing(config.store) as store:
-        runs = read_runs(names, store)
+        runs = read_runs(named_summaries(names, store), store)
         if figures is None:
             comparisons = compare_pairs(runs, pairs, **comparing)
         else:

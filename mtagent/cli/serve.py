@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from mtagent.cli.options import (
     with_options,
 )
 from mtagent.cli.terminal import display, say, say_as
+from mtagent.config import Config
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.store.store import default_path
 from mtagent.text import languages
@@ -148,15 +151,7 @@ def serve(**options: Any) -> None:
         )
     given_options = options_on_command_line(options.keys())
     config = read_config(options)
-    for warning in idle_options(config, given_options):
-        say(warning)
-    if config.offline and config.evaluator is None and not config.judges:
-        say(offline(config))
-    if "translate" not in (config.effective().stages or ()):
-        say(
-            "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
-            "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
-        )
+    _warn(config, given_options)
     service = Service(
         config,
         keys=keys,
@@ -182,6 +177,20 @@ def serve(**options: Any) -> None:
         address = f"http://{host_in_url}:{listening.getsockname()[1]}"
         announcement = f"mtagent: serving at {address} (--deadline {options['late_after']:g}s)"
         run_async(run_server(app, service, listening, lambda: say(announcement)), event_loop)
+
+
+def _warn(config: Config, given_options: Collection[str]) -> None:
+    """Print which options do nothing, and what the server cannot do."""
+    for warning in idle_options(config, given_options):
+        say(warning, logging.WARNING)
+    if config.offline and config.evaluator is None and not config.judges:
+        say(offline(config), logging.WARNING)
+    if "translate" not in (config.effective().stages or ()):
+        say(
+            "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
+            "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator.",
+            logging.WARNING,
+        )
 
 
 def _is_loopback(host: str) -> bool:

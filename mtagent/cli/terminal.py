@@ -20,18 +20,18 @@ import click
 
 from mtagent.text.escaping import shown_on, visible
 
-_line_of: Callable[[str], str] | None = None
+_line_of: Callable[[str, int], str] | None = None
 
 
-def say_as(line_of: Callable[[str], str] | None) -> None:
-    """From now on, print ``line_of(message)`` for each message and traceback; ``None``: the message itself."""
+def say_as(line_of: Callable[[str, int], str] | None) -> None:
+    """From now on, print ``line_of(message, level)`` for each message and traceback; ``None``: the message itself."""
     global _line_of
     _line_of = line_of
 
 
-def say(message: str) -> None:
-    """Print one line to standard error."""
-    line = visible(message, one_line=True) if _line_of is None else _line_of(message)
+def say(message: str, level: int = logging.INFO) -> None:
+    """Print one line to standard error. ``level`` is that of the module ``logging``."""
+    line = visible(message, one_line=True) if _line_of is None else _line_of(message, level)
     click.echo(line, err=True)
 
 
@@ -51,7 +51,7 @@ def show_misuse(error: click.ClickException) -> int:
     A wrong value has the exit code of any wrong setting, 1; a command line that cannot be read has 2.
     """
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
-        say(f"mtagent: {error.param.opts[-1]}: {error.message}")
+        say(f"mtagent: {error.param.opts[-1]}: {error.message}", logging.ERROR)
         return 1
     shown = io.StringIO()
     error.show(file=shown)
@@ -130,7 +130,7 @@ def _show_traceback(kind: type[BaseException], error: BaseException, trace: Trac
     if _line_of is None:
         display(message, err=True)
     else:
-        say(message)
+        say(message, logging.ERROR)
 
 
 class _Once(logging.Handler):
@@ -149,7 +149,7 @@ class _Once(logging.Handler):
             key = str(record.msg)  # the pattern of the message, which is the same for all addresses and numbers
         if key not in self._shown:
             self._shown.add(key)
-            say(f"mtagent: {message}")
+            say(f"mtagent: {message}", record.levelno)
 
 
 _CLIENT = "mtagent.llm.client"
@@ -164,7 +164,7 @@ def notices(quiet: bool) -> Iterator[None]:
     """
     handler = _Once()
     file_loggers = [logging.getLogger("mtagent.formats"), logging.getLogger("mtagent.jobs.improve")]
-    for name in ("jobs.pilot", "jobs.rate", "jobs.run", "llm.batch"):
+    for name in ("jobs.language_check", "jobs.pilot", "jobs.rate", "jobs.run", "llm.batch"):
         file_loggers.append(logging.getLogger(f"mtagent.{name}"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)

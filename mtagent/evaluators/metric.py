@@ -15,6 +15,7 @@ from mtagent.errors import FATAL, ConfigError, EvaluationError
 from mtagent.formats.annotations import NO_CATEGORY, named_severity
 from mtagent.metrics.comet import USUAL, CometModel, Gpus, Prediction, Texts
 from mtagent.metrics.qe_e5 import QeE5
+from mtagent.processes import begin_in_children
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.version import __version__
 
@@ -39,6 +40,11 @@ class InBatches:
             raise ConfigError(f"{name}: batches must hold at least 1 translation, not {most}")
         self.name, self.signature = name, signature
         self._rate_batch, self._most = rate_batch, most
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self) -> None:
+        """Have no waiting pairs, at the start and in a forked process."""
         self._waiting: deque[tuple[Pair, Future[Rating]]] = deque()
         self._thread: Thread | None = None
         self._lock = Lock()
@@ -52,7 +58,7 @@ class InBatches:
         return await asyncio.wrap_future(rating)
 
     def _start(self) -> None:
-        """Start the thread that rates waiting pairs, unless it is running. After a fork it is no longer alive."""
+        """Start the thread that rates waiting pairs, unless it is running."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 # A daemon, not an executor: Python waits for an executor's thread, after Ctrl-C for a batch of hours.

@@ -227,12 +227,7 @@ def _tags(text: str) -> list[scripts.Mark]:
     return [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)]
 
 
-_FINDERS: dict[str, Callable[[str, str], tuple[Sequence[scripts.Mark], Sequence[scripts.Mark]]]] = {
-    "placeholder": markup.placeholder_pair,
-    "tag": lambda source, text: (_tags(source), _tags(text)),
-    "URL": lambda source, text: (markup.urls(source), markup.urls(text)),
-    "e-mail address": lambda source, text: (markup.emails(source), markup.emails(text)),
-}
+_Marks = Sequence[scripts.Mark]
 _FEW = 50
 """If more marks are missing, the text is not misspelt but broken."""
 _BRACES = ("{", "${", "%{", "#{")
@@ -242,47 +237,66 @@ _MAX_LOOSE = 400
 _MAYBE_SPACE = r"[ \u00a0\u202f]?+"
 
 
-def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source.
+def placeholder_names(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Placeholders that are missing, altered or not in the source; other rules check ICU messages and the order.
 
-    What the guards accept isn't an error. Other rules check the placeholders of ICU messages and their order.
+    What the guards accept isn't an error.
     """
-    for what, find in _FINDERS.items():
-        originals, copies = find(segment.source, translation)
-        if not originals and not copies:
-            continue
-        if what == "placeholder" and (
-            icu.message(segment.source)
-            or keys(markup.placeholders(segment.source)) == keys(markup.placeholders(translation))
-            or keys(originals) == keys(copies)
-        ):
-            continue
-        missing = unmatched(originals, copies)
-        extra = unmatched(copies, originals)
-        times = Counter(mark.key for mark in missing)
-        altered: list[tuple[int, int]] = []
+    originals, copies = markup.placeholder_pair(segment.source, translation)
+    if (
+        icu.message(segment.source)
+        or keys(markup.placeholders(segment.source)) == keys(markup.placeholders(translation))
+        or keys(originals) == keys(copies)
+    ):
+        return
+    yield from _taken_over("placeholder", segment.source, translation, originals, copies)
 
-        def is_altered(start: int, end: int, places: Sequence[tuple[int, int]] = altered) -> bool:
-            return any(other_start < end and start < other_end for other_start, other_end in places)
 
-        for mark in missing:
-            original = segment.source[mark.start : mark.end]
-            place = None
-            if len(missing) <= _FEW and times[mark.key] == 1:
-                place = misspelt(original, translation)
-                if place is None and what == "placeholder" and len(missing) == len(extra) == 1:
-                    place = _only_other_placeholder(original, extra[0])
-            if place is None:
-                yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
-            elif not is_altered(*place):
-                altered.append(place)
-                why = f"{what} {original} is altered"
-                yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
-        for mark in extra:
-            is_entity = mark.key.startswith("&")
-            if not is_entity and not is_altered(mark.start, mark.end):
-                why = f"{what} {mark.key} is not in the source"
-                yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
+def tags(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Tags that are missing, altered or not in the source."""
+    yield from _taken_over("tag", segment.source, translation, _tags(segment.source), _tags(translation))
+
+
+def urls(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """URLs that are missing, altered or not in the source."""
+    originals, copies = markup.urls(segment.source), markup.urls(translation)
+    yield from _taken_over("URL", segment.source, translation, originals, copies)
+
+
+def emails(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """E-mail addresses that are missing, altered or not in the source."""
+    originals, copies = markup.emails(segment.source), markup.emails(translation)
+    yield from _taken_over("e-mail address", segment.source, translation, originals, copies)
+
+
+def _taken_over(what: str, source: str, translation: str, originals: _Marks, copies: _Marks) -> Iterator[ErrorSpan]:
+    """The ``originals`` that the translation lacks or alters, and the ``copies`` that the source doesn't have."""
+    missing = unmatched(originals, copies)
+    extra = unmatched(copies, originals)
+    times = Counter(mark.key for mark in missing)
+    altered: list[tuple[int, int]] = []
+
+    def is_altered(start: int, end: int) -> bool:
+        return any(other_start < end and start < other_end for other_start, other_end in altered)
+
+    for mark in missing:
+        original = source[mark.start : mark.end]
+        place = None
+        if len(missing) <= _FEW and times[mark.key] == 1:
+            place = misspelt(original, translation)
+            if place is None and what == "placeholder" and len(missing) == len(extra) == 1:
+                place = _only_other_placeholder(original, extra[0])
+        if place is None:
+            yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
+        elif not is_altered(*place):
+            altered.append(place)
+            why = f"{what} {original} is altered"
+            yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
+    for mark in extra:
+        is_entity = mark.key.startswith("&")
+        if not is_entity and not is_altered(mark.start, mark.end):
+            why = f"{what} {mark.key} is not in the source"
+            yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
 
 
 def _only_other_placeholder(original: str, other: scripts.Mark) -> tuple[int, int] | None:
@@ -338,6 +352,8 @@ _CERTAIN_DIGITS = 3
 
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source, in digits or words."""
+    if translation == segment.source:  # 120x600,120: a decimal comma in one language, and none in the other
+        return
     source, text = markup.prose(segment.source), markup.prose(translation)
     languages = segment.source_lang, segment.target_lang
     faults = number_faults.faults(source, text, *languages)
@@ -410,14 +426,17 @@ _CATEGORIES = {
 }
 
 
-def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """The faults that the guards of :data:`CHECKS` find, one error for each guard, without a place."""
-    if not translation.strip():
-        return
-    for name, check in CHECKS.items():
-        faults = list(check(segment, translation))
-        if faults:
-            yield somewhere(_CATEGORIES[name], "major", faults)
+def as_guarded(name: str) -> Rule:
+    """The rule that marks the faults that the guard ``name`` of :data:`CHECKS` finds, as one error without a place."""
+
+    def rule(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+        if translation.strip():
+            faults = list(CHECKS[name](segment, translation))
+            if faults:
+                yield somewhere(_CATEGORIES[name], "major", faults)
+
+    rule.__doc__ = CHECKS[name].__doc__
+    return rule
 
 
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -598,11 +617,31 @@ def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield located(translation, *match.span(), "fluency/character encoding", "minor", "an HTML entity", plain)
 
 
-RULES: dict[str, Rule] = {rule.__name__.replace("_", "-"): rule for rule in (
-    empty, taken_over, numbers, argument_order, message_form, as_guarded, apertium_marks, untranslated,
-    terms, final_mark, space_before, french_space, spanish_opening, full_width, pairs, doubled_words,
-    double_spaces, first_capital, entities, number_format,
-)}  # fmt: skip
+RULES: dict[str, Rule] = {
+    "empty": empty,
+    "placeholders": placeholder_names,
+    "tags": tags,
+    "urls": urls,
+    "emails": emails,
+    "numbers": numbers,
+    "argument-order": argument_order,
+    "message-form": message_form,
+    **{name.replace("_", "-"): as_guarded(name) for name in CHECKS},
+    "apertium-marks": apertium_marks,
+    "untranslated": untranslated,
+    "terms": terms,
+    "final-mark": final_mark,
+    "space-before": space_before,
+    "french-space": french_space,
+    "spanish-opening": spanish_opening,
+    "full-width": full_width,
+    "pairs": pairs,
+    "doubled-words": doubled_words,
+    "double-spaces": double_spaces,
+    "first-capital": first_capital,
+    "entities": entities,
+    "number-format": number_format,
+}
 """All rules by name."""
 
 MOST_SPANS = 500
@@ -638,21 +677,25 @@ class Rules:
 
         Every located span has exact offsets, and no two suggestions overlap: the earlier and then the longer one stays.
         """
-        spans: list[ErrorSpan] = []
+        return tuple(span for _, span in self.find_by_rule(segment, translation))
+
+    def find_by_rule(self, segment: Segment, translation: str) -> list[tuple[str, ErrorSpan]]:
+        """The same errors, each with the name of its rule."""
+        found: list[tuple[str, ErrorSpan]] = []
         for name, rule in RULES.items():
             if name not in self.skip:
-                spans += islice(rule(segment, translation), MOST_SPANS)
+                found += [(name, span) for span in islice(rule(segment, translation), MOST_SPANS)]
         behind_text = len(translation) + 1
-        spans.sort(key=lambda span: (behind_text if span.start is None else span.start, -(span.end or 0)))
+        found.sort(key=lambda named: (behind_text if named[1].start is None else named[1].start, -(named[1].end or 0)))
         kept = []
         last_suggestion_end = 0
-        for span in spans:
+        for name, span in found:
             if span.suggestion is not None and span.start is not None and span.end is not None:
                 if span.start < last_suggestion_end:
                     continue
                 last_suggestion_end = span.end
-            kept.append(span)
-        return tuple(kept)
+            kept.append((name, span))
+        return kept
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``; asks no model and never fails."""

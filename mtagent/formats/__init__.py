@@ -4,7 +4,7 @@
 ``FORMATS``         segments in files: :class:`Format`                      ``postedit -s``, ``-o``
 ``RATING_FORMATS``  ratings to write: :class:`RatingFormat`                 ``rate -o``
 ``SPAN_FORMATS``    error spans to read: :class:`SpanFormat`                ``spans-file:path=``
-``DOCUMENTS``       localization files: :class:`DocumentFormat`         ``units``
+``DOCUMENTS``       localization files: :class:`DocumentFormat`         ``postedit FILE…``
 ``EXPORTS``         what a run holds, for other tools: :class:`Export`      ``export --format``
 ==================  ======================================================  =======================
 
@@ -14,8 +14,10 @@ format's, its object is anything with the methods of :class:`Format`.
 
 from __future__ import annotations
 
+import codecs
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -27,17 +29,22 @@ from mtagent.formats.app_texts import APP_JSON, APP_YAML, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
-from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
+from mtagent.formats.html import HTML
+from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
 from mtagent.formats.key_values import PROPERTIES, STRINGS
+from mtagent.formats.markdown import MARKDOWN
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
-from mtagent.formats.parquet import PARQUET
+from mtagent.formats.office import DOCX, XLSX
+from mtagent.formats.parquet import PARQUET, Parquet
 from mtagent.formats.po import PO
 from mtagent.formats.qt import TS
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
-from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
+from mtagent.formats.subtitles import SRT, VTT
+from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, SegmentTable
 from mtagent.formats.wmt import ESA, WMT, WMT25
+from mtagent.formats.workbook import WORKBOOK, Workbook
 from mtagent.formats.xcstrings import XCSTRINGS
 from mtagent.formats.xliff import XLIFF
 from mtagent.formats.xml_resources import ANDROID, RESX, STRINGSDICT
@@ -46,49 +53,44 @@ ENTRY_POINTS = "mtagent.formats"
 F = TypeVar("F", Format, RatingFormat, DocumentFormat)
 
 FORMATS: dict[str, Format] = {
-    form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT, PARQUET)
+    form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT, PARQUET, WORKBOOK)
 }
+BINARY = (PARQUET.name, WORKBOOK.name)
+"""The formats of segments that are not text."""
 RATING_FORMATS: dict[str, RatingFormat] = {form.name: form for form in (JSONL, MTME, MAROT)}
 SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME, ESA, WMT, COMET, BIO_MQM, JSONL)}
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-_DOCUMENT_FORMATS = (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT, TS)
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in _DOCUMENT_FORMATS}
+_TWO_LANGUAGES = (XLIFF, PO, XCSTRINGS, TS)
+_ONE_LANGUAGE = (APP_JSON, APP_YAML, ARB, PROPERTIES, STRINGS, ANDROID, RESX, STRINGSDICT)
+_RUNNING_TEXT = (SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (*_TWO_LANGUAGES, *_ONE_LANGUAGE, *_RUNNING_TEXT)}
+RUNNING_TEXT = frozenset(form.name for form in _RUNNING_TEXT)
+"""The documents that are only read if they are named one by one, since a folder may hold others like them."""
+IN_FOLDERS = frozenset(form.name for form in _TWO_LANGUAGES)
+"""The formats with sources and targets in one file, which are found in folders by their endings."""
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
+_LOCALIZATION = (
+    "is a localization file: `mtagent postedit FILE` and `mtagent translate FILE` improve it, without -s; `mtagent "
+    "units` lists its texts; `mtagent export --like FILE` writes those of a run into it"
+)
 UNSUPPORTED = {
-    "xliff xlf sdlxliff mxliff mqxliff": (
-        "XLIFF",
-        "`mtagent units` lists its texts and writes them back",
-    ),
-    "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
-    "properties strings stringsdict resx resw": (
-        "a file of an app's texts",
-        "`mtagent units` lists them and writes them back",
-    ),
-    "xml": ("structured text", "`mtagent units` lists the texts of Android's; extract those of others to .txt or .csv"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
-    "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
-    "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
-    "json": (
-        "one JSON value",
-        "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
-    ),
-    "arb xcstrings yaml yml": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "doc odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
+    "xls ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "html htm": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "ts": ("translations of Qt, or a program", "`mtagent units` lists Qt's texts and writes them back"),
     "ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),
-    "md markdown rst adoc tex": (
+    "rst adoc tex": (
         "text with markup, whose code and links are not text",
         "extract its texts to .txt, a segment a line",
     ),
-    "srt vtt ass ssa": ("subtitles", "extract the texts to .txt, a subtitle a line"),
+    "ass ssa sub": ("subtitles", "extract the texts to .txt, a subtitle a line"),
     "mo qm": ("a compiled catalogue", "start from the catalogue that it was compiled from"),
     "zip gz bz2 xz zst 7z tar xlz mqxlz sdlppx sdlrpx": ("compressed", "decompress it first"),
 }
@@ -128,10 +130,41 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
         raise ConfigError(
             f"{file}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
         )
+    if by_suffix(path, DOCUMENTS):
+        hint = "; JSON Lines have an object a line, and end in .jsonl" if path.suffix.casefold() == ".json" else ""
+        raise ConfigError(f"{path}: {_LOCALIZATION}{hint}")
     for endings, (kind, way_out) in UNSUPPORTED.items():
         if path.suffix[1:].casefold() in endings.split():
             raise ConfigError(f"{path}: is {kind}, which this command does not read or write; {way_out}")
     return FORMATS["lines"]
+
+
+def with_columns(form: Format, path: Path, columns: Mapping[str, str], encoding: str | None) -> Format:
+    """The format of a table whose fields have these ``columns``, and which has an ``encoding``.
+
+    Raises :class:`ConfigError` for a format that isn't a table, or has always one encoding.
+    """
+    if columns:
+        if not isinstance(form, SegmentTable | JsonLines | Parquet | Workbook):
+            raise ConfigError(f"{path}: --columns is for tables: .csv, .tsv, .xlsx, .jsonl and .parquet")
+        form = replace(form, columns=columns)
+    if encoding is not None:
+        if not isinstance(form, SegmentTable):
+            raise ConfigError(f"{path}: --encoding is for .csv and .tsv")
+        try:
+            encoding = codecs.lookup(encoding).name
+        except LookupError:
+            raise ConfigError(f"--encoding: {encoding!r} is no encoding; give one such as windows-1252") from None
+        form = replace(form, encoding=encoding)
+    return form
+
+
+def other_endings() -> set[str]:
+    """The endings of files that are neither texts nor tables, without their dots."""
+    endings = set(" ".join(UNSUPPORTED).split())
+    for form in DOCUMENTS.values():
+        endings.update(suffix.removeprefix(".") for suffix in form.suffixes)
+    return endings
 
 
 def document_format(path: Path) -> DocumentFormat:
@@ -167,7 +200,7 @@ def rating_format(output: Path, name: str | None = None) -> RatingFormat:
 def refuse_other_kind(output: Path) -> None:
     """Raise :class:`ConfigError` if the name of a file for ratings has the ending of another kind of file."""
     ending = output.suffix[1:].casefold()
-    if not by_suffix(output, RATING_FORMATS) and ending in f"csv json html {' '.join(UNSUPPORTED)}".split():
+    if not by_suffix(output, RATING_FORMATS) and ending in {"csv", "json", "html", *other_endings()}:
         known = ", ".join(suffix for form in RATING_FORMATS.values() for suffix in form.suffixes)
         raise ConfigError(f"{output}: ratings are not written as {ending}; name it with {known}, or give --format")
 
@@ -214,11 +247,14 @@ def texts_around(path: Path) -> list[Path]:
 
 
 __all__ = [
+    "BINARY",
     "DOCUMENTS",
     "EXPORTS",
     "FORMATS",
+    "IN_FOLDERS",
     "PARQUET",
     "RATING_FORMATS",
+    "RUNNING_TEXT",
     "SPAN_FORMATS",
     "STANDARD",
     "DocumentFormat",
@@ -232,10 +268,12 @@ __all__ = [
     "by_path",
     "by_suffix",
     "document_format",
+    "other_endings",
     "rating_format",
     "read_annotations",
     "refuse_other_kind",
     "span_format",
     "spooled",
     "texts_around",
+    "with_columns",
 ]

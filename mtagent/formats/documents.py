@@ -5,26 +5,77 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 ``TranslationUnit.inline``. They may be moved, and none may be lost or invented::
 
     document = formats.document_format(path).open(path)
-    for unit in document.units: ...
-    data = replaced(document, {unit.id: "Neuer <1>Text</1>"})
+    for unit in selected(document.units, only=["new", "needs-review"]): ...
+    data = replaced(document, {unit.id: "Neuer <1>Text</1>"}, {unit.id: [Mark(kind="comment", text="by a machine")]})
+
+Units that are locked, approved or a person's are changed only if they are selected by name.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-import regex
-
-from mtagent.errors import InputError
+from mtagent.errors import ConfigError, InputError
+from mtagent.formats.annotations import own_spans
 from mtagent.formats.files import opened, parsed_lines
+from mtagent.records import ErrorSpan, Segment
+from mtagent.text import markup
 
-PLACEHOLDER = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
+PLACEHOLDER = markup.NUMBERED_TAG
 _SHOWN_ID = 80
+Status = Literal["new", "fuzzy", "needs-review", "translated", "reviewed", "approved", "locked"]
+PEOPLE = "people"
+"""Selects the texts that people have written or confirmed, where the tool records that."""
+
+STATES: dict[str, dict[str, Status]] = {
+    "XLIFF 1.x": {
+        "new": "new",
+        "needs-translation": "new",
+        "needs-review-translation": "needs-review",
+        "needs-review-adaptation": "needs-review",
+        "needs-review-l10n": "needs-review",
+        "needs-adaptation": "needs-review",
+        "needs-l10n": "needs-review",
+        "translated": "translated",
+        "final": "approved",
+        "signed-off": "approved",
+    },
+    "XLIFF 2.x": {"initial": "new", "translated": "translated", "reviewed": "reviewed", "final": "approved"},
+    "SDLXLIFF": {
+        "Draft": "needs-review",
+        "RejectedTranslation": "needs-review",
+        "RejectedSignOff": "needs-review",
+        "Translated": "translated",
+        "ApprovedTranslation": "approved",
+        "ApprovedSignOff": "approved",
+    },
+    "memoQ": {
+        "NotStarted": "new",
+        "PreTranslated": "needs-review",
+        "MachineTranslated": "needs-review",
+        "AssembledFromFragments": "needs-review",
+        "PartiallyEdited": "needs-review",
+        "Rejected": "needs-review",
+        "ManuallyConfirmed": "translated",
+        "Reviewer1Confirmed": "approved",
+        "Reviewer2Confirmed": "approved",
+        "Proofread": "approved",
+    },
+    "Phrase": {"unconfirmed": "needs-review", "confirmed": "translated"},
+    "PO": {"new": "new", "fuzzy": "fuzzy", "translated": "translated"},
+}
+"""The status of each state of each format. Of several states with one status, a mark takes the first."""
+
+_STATUSES = {state.casefold(): status for states in STATES.values() for state, status in states.items()}
+_SELECTION_WORDS = {*get_args(Status), PEOPLE, *_STATUSES}
+MarkKind = Literal["state", "fuzzy", "comment", "its"]
+DEFAULT_COMMENT = "Machine translation, not reviewed (mtagent)"
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -49,9 +100,11 @@ class TranslationUnit:
 
     id: str
     source: str
-    target: str | None  # None: the file has no place for it yet
+    target: str | None  # None: not translated yet
     state: str | None = None  # in the words of the file's format
-    locked: bool = False  # locked, approved, signed off or not to be translated: never changed
+    locked: bool = False  # locked, or not to be translated
+    approved: bool = False  # approved apart from its state
+    by_person: bool = False  # written or confirmed by a person, as the tool records it
     notes: tuple[str, ...] = ()
     context: str | None = None
     max_length: int | None = None  # in characters
@@ -61,6 +114,34 @@ class TranslationUnit:
     source_lang: str | None = None
     target_lang: str | None = None
     line: int = 0
+
+    @property
+    def status(self) -> Status:
+        """What the state means, in words for all formats. A unit without a target is new, whatever its state."""
+        if self.locked:
+            return "locked"
+        status = _STATUSES.get((self.state or "").casefold(), "translated")
+        if self.approved or status == "approved":
+            return "approved"
+        return "new" if self.source and not self.target else status
+
+    @property
+    def protected(self) -> bool:
+        """Whether the unit is changed only if it is selected by name."""
+        return self.by_person or self.status in ("locked", "approved")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a new target is marked in its file, for people and their tools."""
+
+    kind: MarkKind
+    text: str = ""  # the state, or the comment
+    confidence: float | None = None  # for ``its``: the probability that the target is right, 0 to 1
+    errors: tuple[ErrorSpan, ...] = ()  # for ``its``: what is still wrong
+
+
+NO_MARKS: Mapping[str, Sequence[Mark]] = {}
 
 
 class ByteEdit(NamedTuple):
@@ -112,6 +193,21 @@ class LocalizationFile(Protocol):
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets, which have no fault."""
+        ...
+
+
+@runtime_checkable
+class MarkingFile(LocalizationFile, Protocol):
+    """A localization file that can mark new targets."""
+
+    mark_kinds: tuple[MarkKind, ...]
+
+    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+        """Why the file cannot hold this mark, with a way out; ``None`` if it can. It is of one of ``mark_kinds``."""
+        ...
+
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = ...) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets and marks, which have no fault."""
         ...
 
 
@@ -192,10 +288,89 @@ def shown_id(unit_id: str) -> str:
     return repr(unit_id if len(unit_id) <= _SHOWN_ID else unit_id[: _SHOWN_ID - 1] + "…")
 
 
-def replaced(document: LocalizationFile, targets: Mapping[str, str]) -> bytes:
-    """The file's bytes with these targets by id; targets that the file already has change nothing.
+def selected(
+    units: Iterable[TranslationUnit], only: Collection[str] = (), not_: Collection[str] = ()
+) -> list[TranslationUnit]:
+    """The units that ``only`` names, or all that aren't protected, without those that ``not_`` names.
 
-    Raises :class:`InputError` for unknown ids and for targets that :func:`fault` refuses.
+    A word is a status, a state of any format, or ``people``. Units that are locked, approved or a person's are selected
+    only by ``locked``, ``approved``, ``people`` or their own state. Raises :class:`ConfigError` for an unknown word.
+    """
+    only, not_ = selection_words(only), selection_words(not_)
+    return [unit for unit in units if _is_selected(unit, only, not_)]
+
+
+def selection_words(words: Iterable[str]) -> frozenset[str]:
+    """The words of a selection, in lower case. Raises :class:`ConfigError` for one that is unknown."""
+    plain = frozenset(word.strip().casefold() for word in words)
+    for word in sorted(plain - _SELECTION_WORDS):
+        close = difflib.get_close_matches(word, _SELECTION_WORDS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join([*get_args(Status), PEOPLE])}"
+        raise ConfigError(f"unknown status {word!r}; {hint}")
+    return plain
+
+
+def _is_selected(unit: TranslationUnit, only: frozenset[str], not_: frozenset[str]) -> bool:
+    state = (unit.state or "").casefold()
+    facts = {unit.status, state, PEOPLE if unit.by_person else ""}
+    if facts & not_:
+        return False
+    if not only:
+        return not unit.protected
+    if unit.locked:
+        return "locked" in only
+    if unit.protected:  # "translated" is also a state, and doesn't ask for people's or approved texts
+        facts = {"approved", PEOPLE} & facts | ({state} - set(get_args(Status)))
+    return bool(facts & only)
+
+
+def own_state(format_name: str, word: str) -> str | None:
+    """The state of a format that ``word`` names: the state itself, or the first with the status that it has elsewhere.
+
+    A format without a state for texts to review takes ``translated``, the state before it is reviewed.
+    """
+    states = STATES[format_name]
+    plain = word.casefold()
+    for state in states:
+        if state.casefold() == plain:
+            return state
+    status = _STATUSES.get(plain, plain)
+    for each in (status, "translated" if status == "needs-review" else status):
+        for state, its_status in states.items():
+            if its_status == each:
+                return state
+    return None
+
+
+def parsed_mark(written: str) -> Mark | None:
+    """The mark that an option names: ``none``, ``state=STATE``, ``fuzzy``, ``comment[=TEXT]`` or ``its``.
+
+    Raises :class:`ConfigError`.
+    """
+    kind, equals, text = written.partition("=")
+    if written == "none":
+        return None
+    if written in ("fuzzy", "its"):
+        return Mark(kind="fuzzy" if written == "fuzzy" else "its")
+    if kind == "state" and text.strip():
+        return Mark(kind="state", text=text.strip())
+    if kind == "comment" and (text.strip() or not equals):
+        return Mark(kind="comment", text=text.strip() or DEFAULT_COMMENT)
+    raise ConfigError(f"unknown mark {written!r}; there are none, state=STATE, fuzzy, comment, comment=TEXT and its")
+
+
+def replaced(
+    document: LocalizationFile,
+    targets: Mapping[str, str],
+    marks: Mapping[str, Sequence[Mark]] = NO_MARKS,
+    *,
+    only: Collection[str] = (),
+    not_: Collection[str] = (),
+) -> bytes:
+    """The file's bytes with these targets by id, and with these marks of the units whose target changes.
+
+    ``only`` and ``not_`` are as in :func:`selected`. Raises :class:`InputError` for unknown ids, for units that aren't
+    selected, and for targets and marks that the file cannot hold.
     """
     units = {unit.id: unit for unit in document.units}
     changed = {}
@@ -203,57 +378,93 @@ def replaced(document: LocalizationFile, targets: Mapping[str, str]) -> bytes:
         unit = units.get(unit_id)
         if unit is None:
             raise InputError(f"{document.path}: has no unit {shown_id(unit_id)}")
-        if target == unit.target:
+        if target == (unit.target or ""):
             continue
-        problem = fault(document, unit, target)
+        where = f"{document.path}:{unit.line}"
+        problem = fault(document, unit, target, only, not_)
         if problem:
-            raise InputError(f"{document.path}:{unit.line}: the new target of {shown_id(unit_id)} {problem}")
+            raise InputError(f"{where}: the new target of {shown_id(unit_id)} {problem}")
+        for mark in marks.get(unit_id, ()):
+            problem = mark_fault(document, unit, mark)
+            if problem:
+                raise InputError(f"{where}: {problem}")
         changed[unit_id] = target
+    used_marks = {unit_id: marks[unit_id] for unit_id in changed if marks.get(unit_id)}
+    edits = document.edits(changed, used_marks) if isinstance(document, MarkingFile) else document.edits(changed)
+    return with_edits(document.data, edits)
+
+
+def with_edits(data: bytes, edits: Iterable[ByteEdit]) -> bytes:
+    """The bytes with all edits, which must not overlap."""
     pieces = []
     position = 0
-    for edit in sorted(document.edits(changed), key=lambda edit: (edit.start, edit.end)):
-        pieces += [document.data[position : edit.start], edit.data]
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        pieces += [data[position : edit.start], edit.data]
         position = edit.end
-    return b"".join([*pieces, document.data[position:]])
+    return b"".join([*pieces, data[position:]])
 
 
-def fault(document: LocalizationFile, unit: TranslationUnit, target: str) -> str | None:
+def mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: Mark) -> str | None:
+    """Why the file cannot hold this mark of a unit; ``None`` if it can."""
+    kinds = document.mark_kinds if isinstance(document, MarkingFile) else ()
+    if mark.kind not in kinds:
+        return f"such a file cannot hold the mark {mark.kind!r}; use one of {', '.join(['none', *kinds])}"
+    return document.mark_fault(unit, mark) if isinstance(document, MarkingFile) else None
+
+
+def fault(
+    document: LocalizationFile,
+    unit: TranslationUnit,
+    target: str,
+    only: Collection[str] = (),
+    not_: Collection[str] = (),
+) -> str | None:
     """Why ``target`` cannot be the unit's new target, as the end of a sentence; ``None`` if it can."""
-    if unit.locked:
-        return "is not written: the unit is locked or approved; unlock it in the file, or leave it out"
-    return placeholder_fault(unit, target) or document.fault(unit, target)
+    if not _is_selected(unit, selection_words(only), selection_words(not_)):
+        if only or not_:
+            return f"is not written: --only and --not leave out this unit, which is {_described(unit)}"
+        name = PEOPLE if unit.by_person else unit.status
+        return f"is not written: the unit is {_described(unit)}; leave it out, or select such units: --only {name}"
+    return placeholder_fault(unit, target) or _length_fault(unit, target) or document.fault(unit, target)
+
+
+def _described(unit: TranslationUnit) -> str:
+    if unit.by_person:
+        return "written or confirmed by a person"
+    return "locked or not to be translated" if unit.locked else unit.status
+
+
+def _length_fault(unit: TranslationUnit, target: str) -> str | None:
+    length = len(target) - sum(len(placeholder) for placeholder in placeholders(unit, target))
+    if unit.max_length is None or length <= unit.max_length:
+        return None
+    return f"has {length} characters, and at most {unit.max_length} are allowed (max_length); shorten it"
 
 
 def placeholder_fault(unit: TranslationUnit, target: str) -> str | None:
     """Which placeholder ``target`` loses, invents or puts in the wrong order; ``None`` if it has none of that."""
+    if not unit.inline and "<" not in target:
+        return None
     needed = Counter(placeholders(unit, unit.source))
     allowed = needed | Counter(placeholders(unit, unit.target or ""))
-    order = placeholders(unit, target)
-    used = Counter(order)
+    used = Counter(placeholders(unit, target))
     lost = sorted(needed - used)
     if lost:
         return f"loses {' '.join(lost)}, which the source has; put it back"
     invented = sorted(used - allowed)
     if invented:
         return f"has {' '.join(invented)} once too often; take it out"
-    still_open: list[str] = []
-    for placeholder in order:
-        if placeholder.startswith("</"):
-            opening = "<" + placeholder[2:]
-            if opening not in still_open:
-                return f"has {placeholder} before {opening}; swap them"
-            if unit.inline[placeholder].startswith("</") and not _nests(unit, still_open, opening):
-                return f"has {placeholder} within another pair of tags; close the inner pair first"
-            still_open.remove(opening)
-        elif not placeholder.endswith("/>"):
-            still_open.append(placeholder)
+    # Pairs of XML elements nest. Codes that only mark a place may cross them and each other.
+    groups: dict[str, list[markup.Tag]] = defaultdict(list)
+    for tag in markup.tags(target):
+        if tag.key in unit.inline and tag.kind != "empty":
+            is_element = unit.inline.get(f"</{tag.name}>", "").startswith("</")
+            groups["elements" if is_element else tag.name].append(tag)
+    for tags in groups.values():
+        faults = markup.nesting_faults(tuple(tags))
+        if faults:
+            return f"has its tags in the wrong order: {faults[0]}; put each closing tag after the text of its pair"
     return None
-
-
-def _nests(unit: TranslationUnit, still_open: list[str], opening: str) -> bool:
-    """Whether ``opening`` is the innermost of the open elements. Codes that only mark a place may cross."""
-    elements = [tag for tag in still_open if unit.inline.get("</" + tag[1:], "").startswith("</")]
-    return elements[-1] == opening
 
 
 def placeholders(unit: TranslationUnit, text: str) -> list[str]:
@@ -263,17 +474,35 @@ def placeholders(unit: TranslationUnit, text: str) -> list[str]:
     return [match[0] for match in PLACEHOLDER.finditer(text) if match[0] not in literal]
 
 
-def read_targets(path: Path, document: LocalizationFile) -> dict[str, str]:
+class NewTarget(NamedTuple):
+    """A target to write, and what is known of it."""
+
+    text: str
+    confidence: float | None = None
+    errors: tuple[ErrorSpan, ...] = ()
+
+
+LISTED = ("file", *(each.name for each in fields(TranslationUnit)), "status", "protected")
+"""The fields of a listed unit."""
+
+_READ = {*LISTED, *Segment.model_fields, "confidence", "errors"}
+
+
+def read_targets(
+    path: Path, document: LocalizationFile, *, only: Collection[str] = (), not_: Collection[str] = ()
+) -> dict[str, NewTarget]:
     """The targets in a file of JSON Lines, by the ids of the document's units.
 
-    An object has ``id`` and ``target`` (or ``translation``), and perhaps ``source`` and ``file``, which must fit. One
-    without a target changes nothing. Raises :class:`InputError` with file, line and id of the first that doesn't fit.
+    An object has ``id`` and ``target`` (or ``translation``), and perhaps ``source`` and ``file``, which must fit, and
+    ``confidence`` and ``errors`` for marks. One without a target changes nothing. ``only`` and ``not_`` are as in
+    :func:`selected`. Raises :class:`InputError` with file, line and id of the first that doesn't fit.
     """
     units = {unit.id: unit for unit in document.units}
-    targets: dict[str, str] = {}
+    targets: dict[str, NewTarget] = {}
     lines: dict[str, int] = {}
     for number, values in parsed_lines(path):
         where = f"{path}:{number}"
+        _refuse_unknown_fields(values, where)
         file = values.get("file")
         if file is not None and Path(str(file)) != document.path:
             raise InputError(f"{where}: is for {file!r}, not {str(document.path)!r}; leave such lines out")
@@ -294,12 +523,29 @@ def read_targets(path: Path, document: LocalizationFile) -> dict[str, str]:
         target = values.get("target")
         if target is None:
             target = values.get("translation")
-        if target is None or target == unit.target:
+        if target is None or target == (unit.target or ""):
             continue
         if not isinstance(target, str):
             raise InputError(f"{where}: the target of {shown_id(unit.id)} must be a text, not {type(target).__name__}")
-        problem = fault(document, unit, target)
+        problem = fault(document, unit, target, only, not_)
         if problem:
             raise InputError(f"{where}: the target of {shown_id(unit.id)} {problem}")
-        targets[unit.id] = target
+        targets[unit.id] = NewTarget(target, _confidence(values, where), own_spans(values.get("errors") or [], where))
     return targets
+
+
+def _refuse_unknown_fields(values: Mapping[str, object], where: str) -> None:
+    for name in values:
+        if name not in _READ:
+            close = difflib.get_close_matches(name, _READ, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "take it out; id and target are needed"
+            raise InputError(f"{where}: unknown field {name!r}; {hint}")
+
+
+def _confidence(values: Mapping[str, object], where: str) -> float | None:
+    confidence = values.get("confidence")
+    if confidence is None:
+        return None
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        raise InputError(f"{where}: confidence must be a probability from 0 to 1, not {confidence!r}")
+    return float(confidence)

@@ -5,6 +5,7 @@ Standard input can be read only once: it is copied, or refused if it would have 
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import math
@@ -41,8 +42,8 @@ class TextLine(NamedTuple):
     end: str
 
 
-def lines_of(path: Path) -> Iterator[TextLine]:
-    """Yield the lines of a UTF-8 file, without its byte order mark.
+def lines_of(path: Path, encoding: str = "utf-8") -> Iterator[TextLine]:
+    """Yield the lines of a file, by default in UTF-8, without its byte order mark.
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
     are text: no line of a user's file is ever split, and counted in this way an output has as many lines as its input.
@@ -51,13 +52,13 @@ def lines_of(path: Path) -> Iterator[TextLine]:
     surrogates and NUL.
     """
     with opened(path) as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(_raw_lines(file, encoding), start=1):
             try:
-                text = raw.decode()
+                text = raw.decode(encoding)
             except UnicodeDecodeError as error:
-                raise InputError(_undecodable(path, number, raw, error.start)) from error
+                raise InputError(_undecodable(path, number, raw, error.start, encoding)) from error
             if "\0" in text:
-                column = raw.index(b"\0") + 1
+                column = text.index("\0") + 1
                 raise InputError(f"{path}:{number}:{column}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
@@ -67,13 +68,47 @@ def lines_of(path: Path) -> Iterator[TextLine]:
             yield TextLine(number, text.removesuffix(end), end)
 
 
-def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
+def _raw_lines(file: BinaryIO, encoding: str) -> Iterator[bytes]:
+    """The bytes of each line, with its end. In UTF-16, a line feed is two bytes."""
+    if not encoding.startswith("utf-16"):
+        yield from file
+        return
+    feed = "\n".encode(encoding)
+    rest = b""
+    while chunk := file.read(CHUNK):
+        start = place = 0
+        data = rest + chunk
+        while (place := data.find(feed, place)) >= 0:
+            if place % 2:  # half of one character and half of the next
+                place += 1
+                continue
+            yield data[start : place + 2]
+            start = place = place + 2
+        rest = data[start:]
+    if rest:
+        yield rest
+
+
+def encoding_of(path: Path, encoding: str | None = None) -> str:
+    """The encoding of a file that may be UTF-16: by its byte order mark, or else ``encoding``, or else UTF-8."""
+    if not path.is_file():  # a pipe can be read only once
+        return encoding or "utf-8"
+    with opened(path) as file:
+        mark = file.read(2)
+    marked = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    return marked.get(mark) or encoding or "utf-8"
+
+
+def _undecodable(path: Path, number: int, raw: bytes, start: int, encoding: str) -> str:
+    if encoding != "utf-8":
+        return f"{path}:{number}: byte 0x{raw[start]:02X} is not {encoding}; give the right --encoding"
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return f"{path}:1: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8"
+        return f"{path}:1: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8"  # tables are read as they are
     if raw[start] == 0xED and b"\xa0" <= raw[start + 1 : start + 2] <= b"\xbf":
         why = "a lone surrogate, which UTF-8 does not allow; correct the program that wrote it"
     else:
         why = f"byte 0x{raw[start]:02X} is not UTF-8; convert the file first, e.g. iconv -f WINDOWS-1252 -t UTF-8"
+        why += " (a table of segments: --encoding windows-1252)" if path.suffix in (".csv", ".tsv") else ""
     return f"{path}:{number}:{start + 1}: {why}"
 
 
@@ -87,12 +122,12 @@ def count_lines(path: Path) -> int:
     return line_feeds + (last_byte != b"\n")
 
 
-def byte_order_mark(path: Path) -> str:
+def byte_order_mark(path: Path, encoding: str = "utf-8") -> str:
     """The byte order mark that a file begins with, or ``""``."""
     if path == STANDARD:
         raise InputError("standard input cannot be read a second time; write without 'like', or read from a file")
     with opened(path) as file:
-        return BOM if file.read(3) == BOM.encode() else ""
+        return BOM if encoding.startswith("utf-") and file.read(3).startswith(BOM.encode(encoding)) else ""
 
 
 @contextmanager
@@ -134,17 +169,22 @@ class Sink:
     def __init__(self, path: Path, file: BinaryIO, stream: TextIO | None = None) -> None:
         self.path = path
         self.file = file
+        self.encoding = "utf-8"
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write ``text`` as UTF-8."""
+        """Write ``text`` in the ``encoding``."""
         if self._stream is not None:
             text = shown_on(self._stream, text)
         try:
-            encoded = text.encode()
+            encoded = text.encode(self.encoding)
         except UnicodeEncodeError as error:
-            code = ord(text[error.start])
-            raise OutputError(f"{self.path}: the lone surrogate U+{code:04X} cannot be written as UTF-8") from error
+            character = text[error.start]
+            if "\ud800" <= character <= "\udfff":
+                what = f"the lone surrogate U+{ord(character):04X} cannot be written as UTF-8"
+            else:
+                what = f"the character {character} cannot be written as {self.encoding}; give an -o of another format"
+            raise OutputError(f"{self.path}: {what}") from error
         self.write_bytes(encoded)
 
     def write_bytes(self, data: bytes) -> None:
@@ -197,10 +237,11 @@ def replacing(path: Path) -> Iterator[Sink]:
                 written.unlink(missing_ok=True)
 
 
-def write_pieces(path: Path, head: str, pieces: Iterable[str]) -> int:
+def write_pieces(path: Path, head: str, pieces: Iterable[str], encoding: str = "utf-8") -> int:
     """Write ``head`` and each of ``pieces`` as :func:`replacing` does, and return how many pieces there were."""
     count = 0
     with replacing(path) as sink:
+        sink.encoding = encoding
         sink.write(head)
         for piece in pieces:
             sink.write(piece)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +65,8 @@ class JsonLines:
     name: str = "jsonl"
     suffixes: tuple[str, ...] = (".jsonl", ".ndjson")
     lenient: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The user's names of some fields, by field."""
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
@@ -84,12 +86,12 @@ class JsonLines:
             for name in names:
                 if name in _FIELDS:
                     keys[name] = name
-                elif not self.lenient:
+                elif not self.lenient and not self.columns:
                     way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
                     raise InputError(f"{where}: unknown field {name!r}{way_out}")
-            if self.lenient:
-                for field, index in named_fields(names, where).items():
-                    keys[field] = names[index]
+            if self.lenient or self.columns:
+                given = {field: name for field, name in self.columns.items() if name in values}
+                keys = {field: names[index] for field, index in named_fields(names, where, given).items()}
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
 
@@ -283,13 +285,21 @@ def _members(raw: str) -> list[_Member]:
     return members
 
 
-def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
+def write_details(
+    path: Path, chains: Iterable[Chain], *, messages: bool = False, not_written: Mapping[str, str] | None = None
+) -> int:
     """Write one JSON object per chain, in the order given, and return their number.
 
-    ``messages`` adds the full requests and replies of all calls. The file appears when it is complete. Raises
-    :class:`OutputError`.
+    ``messages`` adds the full requests and replies of all calls, ``not_written`` why the text of a segment isn't in its
+    file, by id. The file appears when it is complete. Raises :class:`OutputError`.
     """
-    accounts = (details(chain, messages=messages) for chain in chains)
+
+    def account(chain: Chain) -> dict[str, Any]:
+        reason = (not_written or {}).get(chain.segment.id)
+        values = details(chain, messages=messages)
+        return values if reason is None else values | {"not_written": reason}
+
+    accounts = map(account, chains)
     return write_pieces(path, "", _account_lines(accounts, path))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from mtagent.formats.segments import (
     named_fields,
     paired,
     segments_from,
+    without_source,
 )
 from mtagent.records import Segment
 
@@ -35,12 +36,14 @@ class Parquet:
 
     name: str = "parquet"
     suffixes: tuple[str, ...] = (".parquet", ".pq")
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The user's names of some fields, by field."""
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row; ``null`` is a missing field. The numbers in errors are those of rows."""
 
         def records() -> Iterator[SegmentFields]:
-            file, columns = _opened(path)
+            file, columns = self._opened(path)
             for number, row in enumerate(_rows(file, list(columns.values())), start=1):
                 yield SegmentFields(number, {field: row[name] for field, name in columns.items()}, columns)
 
@@ -59,9 +62,9 @@ class Parquet:
             fields = [(name, "int64" if name == "max_length" else "string") for name in FIELDS]
             schema, pages = pyarrow.schema(fields), _plain_pages(results, pyarrow.schema(fields))
         else:
-            file, columns = _opened(like)
+            file, columns = self._opened(like)
             target = columns.get("translation", "translation")
-            texts = _texts(path, results, like, target)
+            texts = self._texts(path, results, like, target)
             schema = _with_texts(file.schema_arrow.empty_table(), target, []).schema
             pages = _changed_pages(file, target, texts)
         count = 0
@@ -73,6 +76,39 @@ class Parquet:
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
         return count
+
+    def _texts(self, path: Path, results: Iterable[Result], like: Path, target: str) -> Iterator[str | None]:
+        """The texts of ``results``, which must fit the rows of ``like``; no translation stays none."""
+        file, columns = self._opened(like)
+        wanted = [name for name in file.schema_arrow.names if name in (*columns.values(), target)]
+
+        def entries() -> Iterator[tuple[str, int, dict[str, Any]]]:
+            for number, row in enumerate(_rows(file, wanted), start=1):
+                written_id = row[columns["id"]] if "id" in columns else None
+                yield str(number if written_id is None else written_id), number, row
+
+        source = columns["source"]
+        for row, result in paired(entries(), results, path, like, lambda row: row[source]):
+            yield result.text or row.get(target)
+
+    def _opened(self, path: Path) -> tuple[parquet.ParquetFile, dict[str, str]]:
+        """The file, and which of its columns holds which field. Raises :class:`InputError`."""
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise MissingExtra(f"{path}: a Parquet file", "ray") from None
+        try:
+            file = parquet.ParquetFile(path)
+        except pyarrow.ArrowInvalid as error:
+            raise InputError(f"{path}: isn't a Parquet file: {error}") from error
+        except OSError as error:
+            raise InputError(f"{path}: {reason_of(error)}") from error
+        names = file.schema_arrow.names
+        columns = named_fields(names, str(path), self.columns)
+        if "source" not in columns:
+            raise InputError(f"{path}: {without_source(names, columns)}")
+        return file, {field: names[index] for field, index in columns.items()}
 
 
 def _plain_pages(results: Iterable[Result], schema: pyarrow.Schema) -> Iterator[pyarrow.Table]:
@@ -105,41 +141,6 @@ def _with_texts(page: pyarrow.Table, target: str, texts: list[str | None]) -> py
     if target in page.column_names:
         return page.set_column(page.column_names.index(target), target, column)
     return page.append_column(target, column)
-
-
-def _texts(path: Path, results: Iterable[Result], like: Path, target: str) -> Iterator[str | None]:
-    """The texts of ``results``, which must fit the rows of ``like``; no translation stays none."""
-    file, columns = _opened(like)
-    wanted = [name for name in file.schema_arrow.names if name in (*columns.values(), target)]
-
-    def entries() -> Iterator[tuple[str, int, dict[str, Any]]]:
-        for number, row in enumerate(_rows(file, wanted), start=1):
-            written_id = row[columns["id"]] if "id" in columns else None
-            yield str(number if written_id is None else written_id), number, row
-
-    source = columns["source"]
-    for row, result in paired(entries(), results, path, like, lambda row: row[source]):
-        yield result.text or row.get(target)
-
-
-def _opened(path: Path) -> tuple[parquet.ParquetFile, dict[str, str]]:
-    """The file, and which of its columns holds which field. Raises :class:`InputError`."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtra(f"{path}: a Parquet file", "ray") from None
-    try:
-        file = parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
-        raise InputError(f"{path}: isn't a Parquet file: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: {reason_of(error)}") from error
-    names = file.schema_arrow.names
-    columns = {field: names[index] for field, index in named_fields(names, str(path)).items()}
-    if "source" not in columns:
-        raise InputError(f"{path}: no column 'source' among {', '.join(map(repr, names))}")
-    return file, columns
 
 
 def _rows(file: parquet.ParquetFile, columns: list[str]) -> Iterator[dict[str, Any]]:

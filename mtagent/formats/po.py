@@ -8,7 +8,7 @@ aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file th
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,10 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import (
+    NO_MARKS,
     ByteEdit,
+    Mark,
+    MarkKind,
     PluralForm,
     TranslationUnit,
     content_of,
@@ -35,6 +38,8 @@ _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
 _ESCAPE = regex.compile(r"\\((?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3})(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})*|.)", regex.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"'}
 _TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()}
+_TRANSLATED = {code: f"\\{code:03o}" for code in (*range(32), 127)}
+_TRANSLATED |= {ord(character): escaped for character, escaped in _TO_ESCAPE.items()}
 _CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
 _PLURAL_RULE = regex.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
 
@@ -60,6 +65,9 @@ class _Message:
     flags: set[str] = field(default_factory=set)
     fields: dict[str, _Field] = field(default_factory=dict)
     translations: dict[int, _Field] = field(default_factory=dict)
+    comment_place: int = -1  # the line before which a translator's comment is written
+    flags_end: int = -1  # after the # and the comma of the flags; -1: it has none
+    flags_place: int = -1  # the line before which flags are written
 
     @property
     def key(self) -> str:
@@ -78,6 +86,8 @@ class _Place(NamedTuple):
 class PoFile:
     """A catalogue that has been read."""
 
+    mark_kinds: tuple[MarkKind, ...] = ("fuzzy", "comment")
+
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
         self.data = data
@@ -85,6 +95,7 @@ class PoFile:
         self._newline = newline_of(data, self._charset)
         self.units: list[TranslationUnit] = []
         self._slots: dict[str, _Place] = {}
+        self._messages: dict[str, _Message] = {}  # of each unit
         entries = list(_entries(path, self._content, self._charset))
         header = next((entry for entry in entries if entry.key == ""), None)
         fields = _header_fields(header.translations[0].text) if header and 0 in header.translations else {}
@@ -101,22 +112,34 @@ class PoFile:
         """Why the catalogue cannot hold ``target``."""
         if "\0" in target:
             return "has a NUL, which ends a text of gettext; take it out"
-        for where, same in (("begin", str.startswith), ("end", str.endswith)):
-            if target and same(target, "\n") != same(unit.source, "\n"):
-                return f"does not {where} with a line break as its source does, or does so without it; make them alike"
+        for where, same in (("leading", str.startswith), ("trailing", str.endswith)):
+            if not target or same(target, "\n") == same(unit.source, "\n"):
+                continue
+            if same(unit.source, "\n"):
+                return f"lacks the {where} line break (\\n) of its source; put it back"
+            return f"has a {where} line break (\\n) that its source lacks; take it out"
+        return self._charset_fault(target)
+
+    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+        """Why the catalogue cannot hold this mark."""
+        problem = self._charset_fault(mark.text)
+        return f"the comment {problem}" if problem else None
+
+    def _charset_fault(self, text: str) -> str | None:
         try:
-            target.encode(self._charset)
+            text.encode(self._charset)
         except UnicodeEncodeError as error:
-            character = target[error.start]
+            character = text[error.start]
             return (
                 f"has {character!r} (U+{ord(character):04X}), which the file's charset {self._charset} lacks; "
                 "convert the file first: msgconv -t UTF-8"
             )
         return None
 
-    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
-        """The changes that give the units with these ids these targets."""
-        places: dict[int, int] = {}
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = NO_MARKS) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets and marks."""
+        insertions = self._mark_insertions(marks)
+        places: dict[int, int] = dict.fromkeys((place for place, _ in insertions), 0)
         for unit_id in targets:
             slot = self._slots[unit_id]
             places |= dict.fromkeys((slot.like.start, slot.like.end, slot.like.line_end), 0)
@@ -125,7 +148,9 @@ class PoFile:
             byte += len(self._content[position:place].encode(self._charset))
             places[place] = byte
             position = place
-        edits = []
+        edits = [
+            ByteEdit(places[place], places[place], inserted.encode(self._charset)) for place, inserted in insertions
+        ]
         added: dict[_Field, dict[int, str]] = {}  # the new forms of each message, by the form that they follow
         for unit_id, target in targets.items():
             like, lacking = self._slots[unit_id]
@@ -141,6 +166,24 @@ class PoFile:
             place = places[like.line_end]
             edits.append(ByteEdit(place, place, self._new_forms(like.indent, forms).encode(self._charset)))
         return edits
+
+    def _mark_insertions(self, marks: Mapping[str, Sequence[Mark]]) -> list[tuple[int, str]]:
+        """What the marks insert, and before which character. The forms of a plural share their comments and flags."""
+        insertions: dict[tuple[int, str], None] = {}
+        for unit_id, its_marks in marks.items():
+            message = self._messages[unit_id]
+            for mark in its_marks:
+                if mark.kind == "comment":
+                    lines = [line for line in mark.text.splitlines() if line not in message.comments]
+                    comment = "".join(f"# {line}".rstrip() + self._newline for line in lines)
+                    if comment:
+                        insertions[message.comment_place, comment] = None
+                elif "fuzzy" not in message.flags:
+                    if message.flags_end >= 0:
+                        insertions[message.flags_end, " fuzzy,"] = None
+                    else:
+                        insertions[message.flags_place, f"#, fuzzy{self._newline}"] = None
+        return sorted(insertions)
 
     def _new_forms(self, indent: str, forms: Mapping[int, str]) -> str:
         """Lines for these forms of a plural, in the order of their numbers."""
@@ -188,6 +231,7 @@ class PoFile:
         state = "translated" if translation is not None and translation.text else "new"
         if state == "translated" and "fuzzy" in entry.flags:
             state = "fuzzy"
+        self._messages[identity] = entry
         context = entry.fields.get("msgctxt")
         if translation is not None:
             self._slots[identity] = _Place(translation, range(0))
@@ -200,7 +244,7 @@ class PoFile:
             TranslationUnit(
                 id=identity,
                 source=source,
-                target=None if translation is None else translation.text,
+                target=None if translation is None or (source and not translation.text) else translation.text,
                 state=state,
                 notes=tuple(entry.comments),
                 context=None if context is None else context.text,
@@ -244,7 +288,10 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
             if entry.fields:
                 yield _complete(path, entry)
                 entry = _Message()
-            _add_comment(entry, text)
+            if text.startswith("#~"):  # what came before it belongs to an obsolete message
+                entry = _Message()
+            else:
+                _add_comment(entry, text, start, line)
             continue
         if not text:
             continue
@@ -259,6 +306,7 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
             yield _complete(path, entry)
             entry = _Message()
         entry.line = entry.line or reader.number
+        _place_marks(entry, start)
         value = reader.field(start, line, match)
         if name != "msgstr":
             if name in entry.fields or entry.translations:
@@ -281,15 +329,28 @@ def _complete(path: Path, entry: _Message) -> _Message:
     return entry
 
 
-def _add_comment(entry: _Message, text: str) -> None:
+def _add_comment(entry: _Message, text: str, start: int, line: str) -> None:
+    """Add a line of comments or flags, which begins at ``start``."""
+    if text.startswith(("#.", "#:", "#,", "#=", "#|")) and entry.comment_place < 0:
+        entry.comment_place = start
     if text.startswith("#,"):
         entry.flags |= {flag.strip() for flag in text[2:].split(",")}
-    elif text.startswith(("#:", "#|", "#~", "#=")):
-        return
-    else:
+        if entry.flags_end < 0:
+            entry.flags_end = start + line.index("#,") + 2
+    elif text.startswith("#|"):
+        _place_marks(entry, start)
+    elif not text.startswith(("#:", "#=")):
         comment = text[2:].strip() if text.startswith("#.") else text[1:].strip()
         if comment:
             entry.comments.append(comment)
+
+
+def _place_marks(entry: _Message, start: int) -> None:
+    """Comments and flags that a message lacks come before the line at ``start``."""
+    if entry.comment_place < 0:
+        entry.comment_place = start
+    if entry.flags_place < 0:
+        entry.flags_place = start
 
 
 class _Lines:
@@ -364,19 +425,13 @@ def _unescaped(raw: str, charset: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    characters = []
-    for character in text:
-        if character in _TO_ESCAPE:
-            characters.append(_TO_ESCAPE[character])
-        elif character < " " or character == "\x7f":
-            characters.append(f"\\{ord(character):03o}")
-        else:
-            characters.append(character)
-    return "".join(characters)
+    return text.translate(_TRANSLATED)
 
 
 def _columns(text: str) -> int:
     """How wide a terminal shows ``text``."""
+    if text.isascii():
+        return len(text)
     columns = 0
     for character in text:
         if unicodedata.category(character) in ("Mn", "Me", "Cf"):
@@ -410,9 +465,14 @@ def _split_at_line_breaks(text: str) -> list[str]:
     return [*whole, lines[-1]] if lines[-1] or not whole else whole
 
 
+_IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_NOT_FIRST = "ーぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ々〻ゝゞヽヾ"  # of a line, though they are ideographs
+_CLOSING = "，、。．；：！？）」』》】〉〕］｝"
+_OPENING = "（「『《【〈〔［｛"
 _BREAK = regex.compile(
-    r" +(?=[^ ])|/(?=\p{L})|(?<=\p{L}{2}-)(?=\p{L})"
-    r"|(?<=[\p{Han}\p{Hiragana}\p{Katakana}])(?=[\p{Han}\p{Hiragana}\p{Katakana}])"
+    rf" +(?=[^ .,;:!?/)\]}}{_CLOSING}])|/(?=\p{{L}})|(?<=[\p{{L}}\p{{N}}]-)(?=\p{{L}})|(?<=[.,;:!?])(?=[\p{{L}}\\])"
+    rf"|(?<=[{_IDEOGRAPH}{_CLOSING}])(?=[{_IDEOGRAPH}{_OPENING}\p{{L}}\p{{N}}])(?![{_NOT_FIRST}])"
+    rf"|(?<=[\p{{L}}\p{{N}}.,;:!?])(?=[{_IDEOGRAPH}{_OPENING}])(?![{_NOT_FIRST}])"
 )
 
 

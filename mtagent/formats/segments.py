@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -106,24 +107,75 @@ def field_called(name: str) -> str:
     return ALIASES.get(plain, plain)
 
 
-def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
+def named_fields(names: Sequence[str], where: str, columns: Mapping[str, str] = {}) -> dict[str, int]:
     """The index in ``names`` of each known field. A field's own name takes precedence over an alias.
 
-    Unknown names are left out. Raises :class:`InputError` where two names mean the same field.
+    ``columns`` has the user's names of some fields. Unknown names are left out. Raises :class:`InputError` where two
+    names mean the same field, and where a name of ``columns`` is missing.
     """
     plain = [name.strip().casefold() for name in names]
     fields: dict[str, int] = {}
+    for field_of_user, column in columns.items():
+        if column.strip().casefold() not in plain:
+            raise InputError(f"{where}: no column {column!r} for {field_of_user}; the columns are {', '.join(names)}")
+        fields[field_of_user] = plain.index(column.strip().casefold())
+    plain = ["" if index in fields.values() else name for index, name in enumerate(plain)]
     for known in ({name: name for name in (*FIELDS, PAIR)}, ALIASES):
         claimed = set(fields)
         for index, name in enumerate(plain):
             field = known.get(name)
-            if field is None or field in claimed:
+            if field is None or field in claimed or field in columns:
                 continue
             if field in fields:
                 both = f"{names[fields[field]]!r} and {names[index]!r}"
                 raise InputError(f"{where}: {both} both mean {field!r}; rename one of them")
             fields[field] = index
     return fields
+
+
+_COLUMN = re.compile(r'\s*(?P<field>\w+)\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,"]*))\s*(?:,|\Z)')
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """The columns by field, from ``source=English,target=MT,max_length="Max length"``. Raises :class:`ConfigError`."""
+    columns: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        match = _COLUMN.match(text, place)
+        column = "" if match is None else (match["quoted"] or match["plain"] or "").strip()
+        if match is None or not column:
+            raise ConfigError(f"--columns: expected FIELD=COLUMN,…, as in source=English,translation=MT, not {text!r}")
+        field = field_called(match["field"])
+        if field not in FIELDS:
+            raise ConfigError(f"--columns: no field is called {match['field']!r}; the fields are {', '.join(FIELDS)}")
+        if field in columns:
+            raise ConfigError(f"--columns: {field} is given twice; keep one")
+        columns[field] = column
+        place = match.end()
+    return columns
+
+
+_LIKELY_IDS = frozenset(["key", "name", "no", "nr", "number", "string_id", "#", ""])
+
+
+def without_source(names: Sequence[str], fields: Mapping[str, int]) -> str:
+    """Why a table cannot be read, whose columns are ``names``, and some of them hold ``fields``; and what to give."""
+    listed = ", ".join(names)
+    free = [name for index, name in enumerate(names) if index not in fields.values()]
+    texts = [name for name in free if name.strip().casefold() not in _LIKELY_IDS]
+    if not texts:
+        return f"no column holds the source; the first line must name the columns, and has {listed}"
+    columns = f"source={texts[0]}"
+    if len(texts) > 1 and "translation" not in fields:
+        columns += f",translation={texts[1]}"
+    if free[0] != texts[0] and "id" not in fields:
+        columns += f",id={free[0]}"
+    if " " in columns:
+        columns = f"'{columns}'"
+    return (
+        f"no column holds the source; the first line must name the columns, and has {listed}: say what they hold, as "
+        f"in --columns {columns}"
+    )
 
 
 def suggested(unknown: str) -> str:

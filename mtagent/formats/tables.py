@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.files import TextLine, byte_order_mark, lines_of, write_pieces
+from mtagent.formats.files import TextLine, byte_order_mark, encoding_of, lines_of, write_pieces
 from mtagent.formats.segments import (
     FIELDS,
     NO_DEFAULTS,
@@ -28,6 +28,7 @@ from mtagent.formats.segments import (
     named_fields,
     paired,
     segments_from,
+    without_source,
 )
 from mtagent.records import Segment
 
@@ -127,6 +128,7 @@ def open_table(
     plain: Callable[[str], str] = str,
     empty: str = NAME_THE_COLUMNS,
     separator_line: bool = False,
+    encoding: str = "utf-8",
 ) -> OpenTable:
     """Open a table and read its header.
 
@@ -137,7 +139,7 @@ def open_table(
     before the header. Raises :class:`InputError` for an empty file, for which ``empty`` is the way out, and for
     misplaced quotes.
     """
-    lines = lines_of(path)
+    lines = lines_of(path, encoding)
     first = next(lines, None)
     if first is not None and separator_line:
         separator = _SEPARATOR_LINE.fullmatch(first.text)
@@ -261,6 +263,10 @@ class SegmentTable:
     delimiters: str
     """The first that yields a source column is the file's."""
     quoted: bool
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The user's names of some fields, by field."""
+    encoding: str | None = None
+    """``None`` = UTF-8, or UTF-16 with a byte order mark."""
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
@@ -281,9 +287,16 @@ class SegmentTable:
     def _opened(self, path: Path) -> tuple[OpenTable, dict[str, int]]:
         """The file, and which of its columns holds which field."""
         quoted = True if self.quoted else None
-        table = open_table(path, self.delimiters, quoted=quoted, required=("source",), plain=field_called)
-        columns = named_fields(table.header.cells, f"{path}:{table.header.line}")
-        table.require(("source",))
+        user_names = {name.strip().casefold(): field for field, name in self.columns.items()}
+
+        def plain(name: str) -> str:
+            return user_names.get(name.strip().casefold()) or field_called(name)
+
+        encoding = encoding_of(path, self.encoding)
+        table = open_table(path, self.delimiters, quoted=quoted, required=("source",), plain=plain, encoding=encoding)
+        columns = named_fields(table.header.cells, f"{path}:{table.header.line}", self.columns)
+        if "source" not in columns:
+            raise InputError(f"{path}:{table.header.line}: {without_source(table.header.cells, columns)}")
         return table, columns
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
@@ -294,7 +307,8 @@ class SegmentTable:
         """
         if like is None:
             return self._write_plain(path, results)
-        mark = byte_order_mark(like)
+        encoding = encoding_of(like, self.encoding)
+        mark = byte_order_mark(like, encoding)
         table, columns = self._opened(like)
         dialect, header = table.dialect, table.header
         target = columns.get("translation", len(header.cells))  # a new column comes after the others
@@ -316,7 +330,7 @@ class SegmentTable:
                 else:
                     yield rendered(cells, dialect, f"{path}: segment {result.segment.id!r}", row)
 
-        return write_pieces(path, mark + head, rows())
+        return write_pieces(path, mark + head, rows(), encoding)
 
     def _write_plain(self, path: Path, results: Iterable[Result]) -> int:
         """Write all fields of the segments, under their own names."""

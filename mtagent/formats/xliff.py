@@ -1,16 +1,4 @@
-"""XLIFF 1.0 to 1.2 and 2.0 to 2.2, with the dialects of Trados (SDLXLIFF), memoQ and Phrase.
-
-==========  ==========================================  =====================================================
-file        ``state``                                   ``locked``
-==========  ==========================================  =====================================================
-1.x         ``target state``                            ``translate="no"``, ``approved="yes"``, state ``final``
-                                                        or ``signed-off``
-2.x         ``segment state``                           ``translate="no"``, state ``final``
-SDLXLIFF    ``sdl:seg conf``                            ``locked="true"``, ``conf="Approved…"``
-memoQ       ``mq:status``                               ``mq:locked``, reviewed or proofread
-Phrase      ``m:confirmed``                             ``m:locked="true"``
-==========  ==========================================  =====================================================
-"""
+"""XLIFF 1.0 to 1.2 and 2.0 to 2.2, with the dialects of Trados (SDLXLIFF), memoQ and Phrase: units and writing."""
 
 from __future__ import annotations
 
@@ -20,30 +8,86 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.errors import InputError
+import regex
+
 from mtagent.formats.documents import (
+    NO_MARKS,
     PLACEHOLDER,
+    STATES,
     ByteEdit,
+    Mark,
+    MarkKind,
     TranslationUnit,
     content_of,
+    own_state,
     refuse_repeated_ids,
     refuse_source,
 )
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
-
-_SDL = "http://sdl.com/FileTypes/SdlXliff/1.0"
-_MEMOQ = "MQXliff"
-_PHRASE = "http://www.memsource.com/mxlf/2.0"
-_SIZES = "urn:oasis:names:tc:xliff:sizerestriction:2.0"
+from mtagent.formats.xliff_reader import (
+    ITS,
+    TOOL,
+    Content,
+    NotesPlace,
+    NotPlainError,
+    Owner,
+    PlainUnits,
+    XliffReader,
+    identified,
+    segments_of,
+    tag_pair,
+)
+from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, with_attributes
+from mtagent.records import ErrorSpan
 
 _EMPTY_CODES = {"x", "ph", "it", "cp"}
 _OPENING = {"bpt": "bpt", "bx": "bx", "sc": "sc", "sm": "sm"}
 _CLOSING = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
-_FINAL = {"final", "signed-off"}
-_REVIEWED_IN_MEMOQ = {"reviewer1confirmed", "reviewer2confirmed", "proofread"}
-_TEXTS = {"source", "seg-source", "target"}
-_REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-group")}
-_OWNERS = {"trans-unit", "segment", "ignorable"}
+_MARK_KINDS: dict[str, tuple[MarkKind, ...]] = {
+    "XLIFF 1.x": ("state", "comment", "its"),
+    "XLIFF 2.x": ("state", "comment"),
+}
+_SUB_STATE = regex.compile(r"[^\s:]+:\S+")
+_ITS_SEVERITY = {"neutral": 0, "minor": 33, "major": 67, "critical": 100}
+_ITS_TYPES = {
+    "terminology",
+    "mistranslation",
+    "omission",
+    "untranslated",
+    "addition",
+    "duplication",
+    "inconsistency",
+    "grammar",
+    "legal",
+    "register",
+    "locale-specific-content",
+    "locale-violation",
+    "style",
+    "characters",
+    "misspelling",
+    "typographical",
+    "formatting",
+    "inconsistent-entities",
+    "numbers",
+    "markup",
+    "pattern-problem",
+    "whitespace",
+    "internationalization",
+    "length",
+    "non-conformance",
+    "uncategorized",
+    "other",
+}
+_ITS_NAMES = {
+    "spelling": "misspelling",
+    "punctuation": "typographical",
+    "accuracy": "mistranslation",
+    "untranslated-text": "untranslated",
+    "source-language-fragment": "untranslated",
+    "number": "numbers",
+    "locale-convention": "locale-violation",
+    "locale": "locale-violation",
+    "non-translation": "non-conformance",
+}
 
 
 class InlineCode(NamedTuple):
@@ -54,28 +98,14 @@ class InlineCode(NamedTuple):
     markup: str
 
 
-@dataclass
-class _Content:
-    """A source, a target, or a segment of one: its tokens, and the places of its tag and of what is in it."""
-
-    tag: XmlToken
-    tokens: list[XmlToken] = field(default_factory=list)
-    start: int = 0
-    end: int = 0
-    after: int = 0  # where the closing tag ends
-
-    @property
-    def is_empty_tag(self) -> bool:
-        return self.end == self.after
-
-
 class _Place(NamedTuple):
-    """Where a target is written: between ``before`` and ``after``, as CDATA if its file has it so."""
+    """Where a target is written, as CDATA if its file has it so. It gets the ``tag`` if the file has none to keep."""
 
     start: int
     end: int
-    before: str = ""
-    after: str = ""
+    lead: str = ""  # before the tag
+    tag: str = ""
+    closing: str = ""
     cdata: bool = False
 
 
@@ -83,24 +113,40 @@ class _Skeleton(NamedTuple):
     """A target to make of a segmented source, because the file's has no segments, or lacks some of them."""
 
     place: _Place
-    source: _Content
-    target: _Content | None  # with the segments to keep
+    source: Content
+    target: Content | None  # with the segments to keep
     segments: dict[str, int]  # the numbers of the units, by ``mid``
 
 
-@dataclass
-class _Owner:
-    """A trans-unit, or a segment of a unit: what is known of it while it is read."""
+class _Tags(NamedTuple):
+    """The tags that hold a unit's marks; ``None`` for one that is written with the target."""
 
-    line: int
-    name: str
-    attributes: dict[str, str]
-    inherited: dict[str, str]
-    texts: dict[str, _Content] = field(default_factory=dict)
-    segment_definitions: dict[str, dict[str, str]] = field(default_factory=dict)
+    unit: XmlToken
+    target: XmlToken | None  # of the whole target
+    text: XmlToken | None  # of the unit's own text: of its segment, or else the target
+    definition: XmlToken | None  # Trados keeps the state here
+    notes: NotesPlace
+
+
+class _Slot(NamedTuple):
+    """Where a unit's target and marks are written; the place is ``None`` if the target has to be made anew."""
+
+    place: _Place | None
+    tags: _Tags
+
+
+@dataclass
+class _Marking:
+    """The attributes that the marks of a unit change in its tags, and the notes that they add."""
+
+    target: dict[str, str | None] = field(default_factory=dict)
+    text: dict[str, str | None] = field(default_factory=dict)
+    unit: dict[str, str | None] = field(default_factory=dict)
+    definition: dict[str, str | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    contexts: list[str] = field(default_factory=list)
-    indent: str = ""  # white space before the source
+
+
+_UNMARKED = _Marking()
 
 
 class XliffFile:
@@ -111,22 +157,47 @@ class XliffFile:
         self.data = data
         self.units: list[TranslationUnit] = []
         self._xml = XmlFile(path, data)
-        self._places: list[_Place | None] = []  # of each unit
+        self._slots: list[_Slot | int] = []  # of each unit; where it begins, if it is plain
         self._skeletons: list[_Skeleton] = []
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
-        reader = _XliffReader(self._xml)
+        try:
+            self._reader = self._read(plain=True)
+        except NotPlainError:
+            for read_so_far in (self.units, self._slots, self._skeletons, self._unplaced):
+                read_so_far.clear()
+            self._reader = self._read(plain=False)
+        refuse_repeated_ids(path, self.units)
+        self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
+        self._without_place = {self.units[number].id for number in self._unplaced}
+        self.dialect = self._reader.dialect
+        self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
+
+    def _read(self, *, plain: bool) -> XliffReader:
+        reader = XliffReader(self._xml)
         files: list[int] = []  # of each unit
-        for file_number, owners in reader.read():
-            for identity, owner in _identified(path, owners):
-                self._add(identity, owner, reader)
+        for file_number, found in reader.read(plain=plain):
+            if isinstance(found, PlainUnits):
+                self._add_plain(found, reader)
+            else:
+                for identity, owner in identified(self.path, found):
+                    self._add(identity, owner, reader)
             files += [file_number] * (len(self.units) - len(files))
         prefixes = reader.file_prefixes()
         if len(prefixes) > 1:
             self.units = [
                 replace(unit, id=prefixes[file] + unit.id) for unit, file in zip(self.units, files, strict=True)
             ]
-        refuse_repeated_ids(path, self.units)
-        self._without_place = {self.units[number].id for number in self._unplaced}
+        return reader
+
+    def _slot(self, number: int) -> _Slot:
+        """Where the unit with this number is written."""
+        slot = self._slots[number]
+        if not isinstance(slot, int):
+            return slot
+        owner = self._reader.plain_owner(slot)
+        source, target = owner.texts["source"], owner.texts.get("target")
+        tags = _Tags(owner.tag, _kept_tag(target), _kept_tag(target), None, self._reader.notes_place_of(owner))
+        return _Slot(self._whole_place(owner, source, target), tags)
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
@@ -140,20 +211,105 @@ class XliffFile:
             return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
         return None
 
-    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
-        """The changes that give the units with these ids these targets."""
+    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+        """Why the file cannot hold this mark."""
+        if mark.kind == "state":
+            number = self._numbers[unit.id]
+            if self.dialect == "SDLXLIFF" and self._slot(number).tags.definition is None:
+                return "this text has no sdl:seg, where Trados keeps the state; leave it out, or mark it otherwise"
+            if self._state(mark.text) is None:
+                states = ", ".join(STATES[self.dialect])
+                return f"{self.dialect} has no state for {mark.text!r}; it has {states}"
+        invalid = INVALID.search(mark.text)
+        if invalid:
+            return f"the mark has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
+        return None
+
+    def _state(self, word: str) -> str | None:
+        """The state of this dialect that ``word`` names; also a state of the user's own, where the dialect has them."""
+        if self.dialect == "XLIFF 1.x" and word.startswith("x-"):
+            return word
+        if self.dialect == "XLIFF 2.x" and _SUB_STATE.fullmatch(word):
+            return word
+        return own_state(self.dialect, word)
+
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = NO_MARKS) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets and marks."""
         edits = []
+        markings = {self._numbers[unit_id]: self._marking(unit_id, marks[unit_id]) for unit_id in marks}
         rebuilt: set[int] = set()
         for skeleton in self._skeletons:
             numbers = skeleton.segments.values()
-            if any(self._places[number] is None and self.units[number].id in targets for number in numbers):
-                edits.append(self._filled(skeleton, targets))
+            if any(self._slot(number).place is None and self.units[number].id in targets for number in numbers):
+                edits.append(self._filled(skeleton, targets, markings))
                 rebuilt.update(numbers)
-        for number, (unit, place) in enumerate(zip(self.units, self._places, strict=True)):
-            if unit.id in targets and place is not None and number not in rebuilt:
-                markup = place.before + self._markup(unit, targets[unit.id], place.cdata) + place.after
-                edits.append(ByteEdit(place.start, place.end, self._xml.encoded(markup)))
+        for unit_id, target in targets.items():
+            number = self._numbers[unit_id]
+            place, tags = self._slot(number)
+            if place is None or number in rebuilt:
+                continue
+            tag = place.tag
+            marking = markings.get(number, _UNMARKED)
+            if tag and tags.text is None:
+                tag = with_attributes(tag, marking.text if tags.target else marking.target | marking.text)
+            text = self._markup(self.units[number], target, place.cdata)
+            edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.lead}{tag}{text}{place.closing}")))
+        return edits + self._mark_edits(markings, rebuilt)
+
+    def _marking(self, unit_id: str, marks: Sequence[Mark]) -> _Marking:
+        """What these marks of a unit change."""
+        unit = self.units[self._numbers[unit_id]]
+        marking = _Marking()
+        for mark in marks:
+            if mark.kind == "its":
+                marking.text.update(_its_attributes(mark, self._reader.its_prefix))
+            elif mark.kind == "comment" and mark.text not in unit.notes:
+                marking.notes.append(mark.text)
+            elif mark.kind == "state":
+                state = self._state(mark.text)
+                if self.dialect == "XLIFF 2.x":
+                    is_own = state is not None and ":" in state
+                    marking.unit["state"] = "translated" if is_own else state
+                    marking.unit["subState"] = state if is_own else None
+                elif self.dialect == "SDLXLIFF":
+                    marking.definition["conf"] = state
+                elif self.dialect in ("memoQ", "Phrase"):
+                    value = {"unconfirmed": "0", "confirmed": "1"}.get(state or "", state)
+                    marking.unit[self._reader.status_name()] = value
+                else:
+                    marking.target["state"] = state
+                    if unit.approved:
+                        marking.unit["approved"] = "no"
+        return marking
+
+    def _mark_edits(self, markings: Mapping[int, _Marking], rebuilt: set[int]) -> list[ByteEdit]:
+        """The changes of tags that stay, and the new notes. Several segments may change the same tag."""
+        changes: dict[int, tuple[XmlToken, dict[str, str | None]]] = {}
+        notes: dict[int, tuple[NotesPlace, list[str]]] = {}
+        for number, marking in markings.items():
+            tags = self._slot(number).tags
+            changed_tags = [(tags.unit, marking.unit), (tags.target, marking.target)]
+            changed_tags.append((tags.definition, marking.definition))
+            if number not in rebuilt:
+                changed_tags.append((tags.text, marking.text))
+            for tag, attributes in changed_tags:
+                if tag is not None and attributes:
+                    changes.setdefault(tag.start, (tag, {}))[1].update(attributes)
+            for note in marking.notes:
+                _, written = notes.setdefault(tags.notes.start, (tags.notes, []))
+                if note not in written:
+                    written.append(note)
+        edits = []
+        for tag, attributes in changes.values():
+            edits.append(ByteEdit(tag.start, tag.end, self._xml.encoded(with_attributes(self._raw(tag), attributes))))
+        for place, written in notes.values():
+            closing = f"</{place.note.lstrip('<').split()[0]}>"
+            markup = "".join(f"{place.note}{self._xml.escaped(note)}{closing}" for note in written)
+            edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.before}{markup}{place.after}")))
         return edits
+
+    def _raw(self, token: XmlToken) -> str:
+        return self._xml.raw(token.start, token.end)
 
     def _markup(self, unit: TranslationUnit, target: str, cdata: bool = False) -> str:
         section = self._xml.cdata(target) if cdata and not unit.inline else None
@@ -167,15 +323,18 @@ class XliffFile:
                 position = match.end()
         return "".join([*pieces, self._xml.escaped(target[position:])])
 
-    def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str]) -> ByteEdit:
+    def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str], markings: Mapping[int, _Marking]) -> ByteEdit:
         """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.
 
         Segments of the file's target stay as they are, and so does the white space between two that stay neighbours.
         """
-        in_source = _segments(self.path, skeleton.source)
-        in_target = _segments(self.path, skeleton.target) if skeleton.target else {}
+        in_source = segments_of(self.path, skeleton.source)
+        in_target = segments_of(self.path, skeleton.target) if skeleton.target else {}
         kept_gaps = _gaps(self._xml, skeleton.target, in_target) if skeleton.target else {}
-        pieces = [skeleton.place.before]
+        tag = skeleton.place.tag
+        for number in skeleton.segments.values() if tag else ():
+            tag = with_attributes(tag, markings.get(number, _UNMARKED).target)
+        pieces = [skeleton.place.lead, tag]
         for neighbours, gap in _gaps(self._xml, skeleton.source, in_source).items():
             kept_gap = kept_gaps.get(neighbours)
             if kept_gap is not None and "".join(kept_gap.split()) == "".join(gap.split()):
@@ -184,22 +343,24 @@ class XliffFile:
             mid = neighbours[1]
             if mid is None:
                 break
-            unit = self.units[skeleton.segments[mid]]
+            number = skeleton.segments[mid]
+            unit = self.units[number]
             segment = in_target.get(mid)
             if segment is not None and unit.id not in targets:
                 pieces.append(self._xml.raw(segment.tag.start, segment.after))
             else:
-                opening, closing = _tag_pair(self._xml, (segment or in_source[mid]).tag)
+                opening, closing = tag_pair(self._xml, (segment or in_source[mid]).tag)
+                opening = with_attributes(opening, markings.get(number, _UNMARKED).text)
                 pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
-        pieces.append(skeleton.place.after)
+        pieces.append(skeleton.place.closing)
         return ByteEdit(skeleton.place.start, skeleton.place.end, self._xml.encoded("".join(pieces)))
 
-    def _add(self, identity: str, owner: _Owner, reader: _XliffReader) -> None:
+    def _add(self, identity: str, owner: Owner, reader: XliffReader) -> None:
         """Add the unit of ``owner``, or one for each of its segments."""
         source, target = owner.texts["source"], owner.texts.get("target")
         segmented = owner.texts.get("seg-source")
-        segments = _segments(self.path, segmented) if segmented else {}
-        in_target = _segments(self.path, target) if target else {}
+        segments = segments_of(self.path, segmented) if segmented else {}
+        in_target = segments_of(self.path, target) if target else {}
         if not segments and reader.is_sdl and (segmented or owner.attributes.get("translate") == "no"):
             return  # Trados keeps the layout between its segments in such units
         if segmented is None or not segments or (target and _has_text(target) and not in_target):
@@ -208,9 +369,8 @@ class XliffFile:
         numbers = {}
         for mid, segment in segments.items():
             place = self._segment_place(in_target[mid]) if mid in in_target else None
-            own = replace(owner, attributes=owner.attributes | reader.segment_facts(owner, mid))
             numbers[mid] = len(self.units)
-            self._add_unit(f"{identity}/{mid}", own, segment, in_target.get(mid), reader, place)
+            self._add_unit(f"{identity}/{mid}", owner, segment, in_target.get(mid), reader, place, mid)
         if not in_target:
             place = self._whole_place(owner, segmented, target)._replace(cdata=False)
             self._skeletons.append(_Skeleton(place, segmented, None, numbers))
@@ -226,310 +386,163 @@ class XliffFile:
     def _add_unit(
         self,
         identity: str,
-        owner: _Owner,
-        source: _Content,
-        target: _Content | None,
-        reader: _XliffReader,
+        owner: Owner,
+        source: Content,
+        target: Content | None,
+        reader: XliffReader,
         place: _Place | None,
+        mid: str = "",
     ) -> None:
         source_text, target_text, inline = numbered(
             _pieces(self._xml, source), _pieces(self._xml, target) if target else []
         )
-        self._places.append(place)
-        state, locked = reader.state_of(owner)
-        max_length, max_width = reader.length_of(owner)
-        languages = owner.inherited
+        definition = owner.segment_definitions.get(mid)
+        whole = owner.texts.get("target")
+        tags = _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
+        self._slots.append(_Slot(place, tags))
+        facts = reader.facts_of(
+            owner.attributes,
+            owner.inherited,
+            whole.tag.attributes if whole else {},
+            definition.attributes if definition else None,
+        )
+        max_length, max_width = reader.length_of(owner.attributes, owner.inherited)
         self.units.append(
             TranslationUnit(
                 id=identity,
                 source=source_text,
-                target=None if target is None else target_text,
-                state=state,
-                locked=locked,
+                target=_present(None if target is None else target_text, source_text),
+                state=facts.state,
+                locked=facts.locked,
+                approved=facts.approved,
+                by_person=facts.by_person,
                 notes=tuple(owner.notes),
                 context="; ".join(owner.contexts) or None,
                 max_length=max_length,
                 max_width=max_width,
                 inline=inline,
-                source_lang=languages.get("source-language") or None,
-                target_lang=languages.get("target-language") or None,
+                source_lang=owner.inherited.get("source-language") or None,
+                target_lang=owner.inherited.get("target-language") or None,
                 line=source.tag.line,
             )
         )
 
-    def _whole_place(self, owner: _Owner, source: _Content, target: _Content | None) -> _Place:
+    def _add_plain(self, run: PlainUnits, reader: XliffReader) -> None:
+        inherited = run.inherited
+        source_lang = inherited.get("source-language") or None
+        target_lang = inherited.get("target-language") or None
+        for unit in reader.plain_units(run):
+            facts = reader.facts_of(unit.attributes, inherited, unit.target_attributes)
+            max_length, max_width = reader.length_of(unit.attributes, inherited)
+            source, target, inline = unit.source, unit.target, _NO_INLINE
+            if unit.has_inline:
+                texts = reader.plain_owner(unit.start).texts
+                target_content = texts.get("target")
+                source, target_text, inline = numbered(
+                    _pieces(self._xml, texts["source"]), _pieces(self._xml, target_content) if target_content else []
+                )
+                target = None if target is None else target_text
+            self._slots.append(unit.start)
+            self.units.append(
+                TranslationUnit(
+                    id=unit.attributes["id"],
+                    source=source,
+                    target=_present(target, source),
+                    state=facts.state,
+                    locked=facts.locked,
+                    approved=facts.approved,
+                    by_person=facts.by_person,
+                    notes=unit.notes,
+                    context="; ".join(unit.contexts) or None,
+                    max_length=max_length,
+                    max_width=max_width,
+                    inline=inline,
+                    source_lang=source_lang,
+                    target_lang=target_lang,
+                    line=unit.line,
+                )
+            )
+
+    def _whole_place(self, owner: Owner, source: Content, target: Content | None) -> _Place:
         if target is not None:
             if target.is_empty_tag:
-                opening, closing = _tag_pair(self._xml, target.tag)
-                return _Place(target.tag.start, target.after, opening, closing, _is_cdata(source))
+                opening, closing = tag_pair(self._xml, target.tag)
+                return _Place(target.tag.start, target.after, "", opening, closing, _is_cdata(source))
             return _Place(
                 target.start, target.end, cdata=_is_cdata(target) or (not _has_text(target) and _is_cdata(source))
             )
         name = source.tag.value.replace("seg-source", "target").replace("source", "target")
         last = owner.texts.get("seg-source") or owner.texts["source"]
-        return _Place(last.after, last.after, f"{owner.indent}<{name}>", f"</{name}>", _is_cdata(source))
+        return _Place(last.after, last.after, owner.indent, f"<{name}>", f"</{name}>", _is_cdata(source))
 
-    def _segment_place(self, segment: _Content) -> _Place:
+    def _segment_place(self, segment: Content) -> _Place:
         if segment.is_empty_tag:
-            opening, closing = _tag_pair(self._xml, segment.tag)
-            return _Place(segment.tag.start, segment.after, opening, closing)
+            opening, closing = tag_pair(self._xml, segment.tag)
+            return _Place(segment.tag.start, segment.after, "", opening, closing)
         return _Place(segment.start, segment.end)
 
 
-def _identified(path: Path, owners: list[_Owner]) -> list[tuple[str, _Owner]]:
-    """The texts of one unit with their ids; a segment is called after its unit, if that has several."""
-    segments = [owner for owner in owners if owner.name != "ignorable"]
-    identified = []
-    for number, owner in enumerate(segments, start=1):
-        identity = owner.attributes.get("id") if owner.name == "trans-unit" else owner.inherited.get("unit id")
-        if not identity:
-            raise InputError(f"{path}:{owner.line}: this unit has no id; targets are written by id: give it one")
-        if len(segments) > 1:
-            identity = f"{identity}/{owner.attributes.get('id') or f'[{number}]'}"
-        identified.append((identity, owner))
-    return identified
+_NO_INLINE: Mapping[str, str] = {}
 
 
-class _XliffReader:
-    """Reads the tokens of an XLIFF file into the owners of its texts."""
-
-    def __init__(self, xml: XmlFile) -> None:
-        self._xml = xml
-        self._prefixes: dict[str, str] = {}  # of namespaces
-        self._files: list[str] = []
-        self._root = ""
-        self._stack: list[str] = []
-        self._inherited: list[dict[str, str]] = [{}]
-        self._owner: _Owner | None = None
-        self._unit_notes: list[str] = []
-        self._segments: list[_Owner] = []  # of the open unit
-        self._unit: list[_Owner] = []  # that has just ended
-        self._text: _Content | None = None
-        self._text_depth = 0
-        self._collected: list[str] | None = None
-        self._white_space = ""
-        self.is_2 = False
-
-    @property
-    def is_sdl(self) -> bool:
-        """Whether Trados wrote the file."""
-        return _SDL in self._prefixes
-
-    def file_prefixes(self) -> list[str]:
-        """What the ids of each file begin with; nothing if there is only one file."""
-        if len(self._files) <= 1:
-            return [""]
-        names_are_usable = all(self._files) and len(set(self._files)) == len(self._files)
-        return [f"{name if names_are_usable else number}#" for number, name in enumerate(self._files, start=1)]
-
-    def read(self) -> Iterator[tuple[int, list[_Owner]]]:
-        """The owners with a source, unit by unit, each with the number of its file."""
-        for token in self._xml.tokens():
-            if self._text is not None:
-                self._in_text(token)
-            elif token.kind == "start":
-                self._enter(token)
-            elif token.kind == "end":
-                self._leave(token)
-                if self._unit:
-                    yield len(self._files) - 1, self._unit
-                    self._unit = []
-            elif token.kind in ("text", "cdata"):
-                if self._collected is not None:
-                    self._collected.append(token.value)
-                self._white_space = self._white_space + token.value if token.value.isspace() else ""
-
-    def _core(self, name: str) -> str:
-        """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
-        return name.removeprefix(self._root)
-
-    def _enter(self, token: XmlToken) -> None:
-        attributes = token.attributes
-        for name, value in attributes.items():
-            if name.startswith("xmlns:"):
-                self._prefixes.setdefault(value, name[6:])
-        if not self._stack:
-            self._enter_root(token)
-        name = self._core(token.value)
-        parent = self._stack[-1] if self._stack else ""
-        self._stack.append(name)
-        inherited = self._inherited[-1]
-        if name in ("file", "group", "body", "unit", "xliff"):
-            inherited = self._inherit(name, inherited, attributes)
-        self._inherited.append(inherited)
-        if name == "file":
-            self._files.append(attributes.get("id" if self.is_2 else "original", ""))
-        elif name == "unit":
-            self._unit_notes = []
-            self._segments = []
-        elif name in _OWNERS:
-            self._owner = _Owner(token.line, name, attributes, inherited)
-            if self.is_2:
-                self._owner.notes = self._unit_notes
-                self._owner.contexts = [inherited["unit name"]] if inherited.get("unit name") else []
-            elif attributes.get("resname"):
-                self._owner.contexts.append(attributes["resname"])
-        elif name in _TEXTS and parent in _OWNERS and self._owner is not None:
-            if name == "source":
-                self._owner.indent = self._white_space
-            self._text = _Content(token, start=token.end)
-            self._text_depth = 1
-        elif (name, parent) in _REMARKS:
-            self._collected = []
-        elif self._owner is not None and name == f"{self._prefixes.get(_SDL)}:seg" and "id" in attributes:
-            self._owner.segment_definitions[attributes["id"]] = attributes
-        self._white_space = ""
-
-    def _enter_root(self, token: XmlToken) -> None:
-        name = token.value.rpartition(":")[2]
-        where = f"{self._xml.path}:{token.line}"
-        if name != "xliff":
-            raise InputError(f"{where}: the first element is <{token.value}>, not <xliff>; give an XLIFF file")
-        self._root = token.value.removesuffix("xliff")
-        version = token.attributes.get("version", "")
-        self.is_2 = version.startswith("2.") or token.attributes.get("xmlns", "").startswith(
-            "urn:oasis:names:tc:xliff:document:2."
-        )
-        if not self.is_2 and version and not version.startswith("1."):
-            raise InputError(f"{where}: XLIFF {version!r} is unknown; versions 1.0 to 2.2 are read")
-
-    def _inherit(self, name: str, inherited: dict[str, str], attributes: dict[str, str]) -> dict[str, str]:
-        """What the units in this element take from it."""
-        own = dict(inherited)
-        inherits = ("translate", "source-language", "target-language", "maxwidth", "size-unit")
-        own |= {key: attributes[key] for key in inherits if key in attributes}
-        if name == "xliff" and self.is_2:
-            own["source-language"] = attributes.get("srcLang", "")
-            own["target-language"] = attributes.get("trgLang", "")
-        if name == "unit":
-            own["unit id"] = attributes.get("id", "")
-            own["unit name"] = attributes.get("name", "")
-            own["unit size"] = attributes.get(f"{self._prefixes.get(_SIZES)}:sizeRestriction", "")
-        return own
-
-    def _leave(self, token: XmlToken) -> None:
-        name = self._stack.pop()
-        self._inherited.pop()
-        if name in ("note", "context") and self._collected is not None:
-            text = "".join(self._collected).strip()
-            in_unit = self._owner is not None or "unit" in self._stack
-            if text and in_unit and name == "note":
-                (self._owner.notes if self._owner is not None else self._unit_notes).append(text)
-            elif text and self._owner is not None and name == "context":
-                self._owner.contexts.append(text)
-            self._collected = None
-        elif name in _OWNERS and self._owner is not None:
-            if "source" in self._owner.texts:
-                if not self._files:
-                    raise InputError(f"{self._xml.path}:{token.line}: this unit is in no <file>; put it into one")
-                (self._segments if self.is_2 else self._unit).append(self._owner)
-            self._owner = None
-        elif name == "unit":
-            self._unit = self._segments
-        self._white_space = ""
-
-    def _in_text(self, token: XmlToken) -> None:
-        text, owner = self._text, self._owner
-        assert text is not None
-        assert owner is not None
-        self._text_depth += (token.kind == "start") - (token.kind == "end")
-        if self._text_depth:
-            text.tokens.append(token)
-            return
-        text.end, text.after = token.start, token.end
-        name = self._stack.pop()
-        self._inherited.pop()
-        if name in owner.texts:
-            raise InputError(f"{self._xml.path}:{text.tag.line}: a second <{name}> in one unit; remove one of them")
-        owner.texts[name] = text
-        self._text = None
-
-    def segment_facts(self, owner: _Owner, mid: str) -> dict[str, str]:
-        """What Trados knows of a segment, as attributes of its own."""
-        definition = owner.segment_definitions.get(mid, {})
-        return {f"sdl {name}": value for name, value in definition.items()}
-
-    def state_of(self, owner: _Owner) -> tuple[str | None, bool]:
-        """The state of a unit in the words of its tool, and whether it must not be changed."""
-        attributes = owner.attributes
-        locked = attributes.get("translate", owner.inherited.get("translate")) == "no"
-        if self.is_2:
-            state = attributes.get("state")
-            return state, locked or state in _FINAL
-        target = owner.texts.get("target")
-        state = target.tag.attributes.get("state") if target else None
-        locked = locked or attributes.get("approved") == "yes" or state in _FINAL
-        memoq, phrase = self._prefixes.get(_MEMOQ), self._prefixes.get(_PHRASE)
-        if self.is_sdl:
-            state = attributes.get("sdl conf", state)
-            locked = locked or attributes.get("sdl locked") == "true" or (state or "").startswith("Approved")
-        elif memoq is not None:
-            state = attributes.get(f"{memoq}:status", state)
-            locked = locked or attributes.get(f"{memoq}:locked", "false") not in ("", "no", "false", "0")
-            locked = locked or (state or "").casefold() in _REVIEWED_IN_MEMOQ
-        elif phrase is not None:
-            confirmed = attributes.get(f"{phrase}:confirmed")
-            if confirmed is not None:
-                state = "unconfirmed" if confirmed == "0" else "confirmed"  # 1, 2 …: the step of the workflow
-            locked = locked or attributes.get(f"{phrase}:locked") == "true"
-        return state, locked
-
-    def length_of(self, owner: _Owner) -> tuple[int | None, str | None]:
-        """The most characters that a target may have, or else its limit in another unit, in words."""
-        if self.is_2:
-            size = owner.inherited.get("unit size", "").rpartition(",")[2]
-            return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        facts = owner.inherited | owner.attributes
-        width = facts.get("maxwidth", "").strip()
-        if not (width.isascii() and width.isdigit()):
-            return None, None
-        size_unit = facts.get("size-unit", "pixel")
-        return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
+def _present(target: str | None, source: str) -> str | None:
+    """The target, or ``None`` if it has no text and the source has one."""
+    if target is None or (not target.strip() and source.strip()):
+        return None
+    return target
 
 
-def _tag_pair(xml: XmlFile, tag: XmlToken) -> tuple[str, str]:
-    """The opening and the closing tag of an element, also of an empty one."""
-    raw = xml.raw(tag.start, tag.end)
-    if raw.endswith("/>"):
-        raw = raw[:-2].rstrip() + ">"
-    return raw, f"</{tag.value}>"
+def _kept_tag(text: Content | None) -> XmlToken | None:
+    """The tag of a text, if it stays when the text changes."""
+    return None if text is None or text.is_empty_tag else text.tag
 
 
-def _has_text(text: _Content) -> bool:
+def _its_attributes(mark: Mark, prefix: str | None) -> dict[str, str | None]:
+    """Attributes of ITS 2.0 for a target; those without a value are removed."""
+    values: dict[str, str | None] = {}
+    if prefix is None:
+        prefix = "its"
+        values = {"xmlns:its": ITS, "its:version": "2.0"}
+    known = mark.confidence is not None
+    values[f"{prefix}:annotatorsRef"] = f"mt-confidence|{TOOL}" if known else None
+    values[f"{prefix}:mtConfidence"] = f"{mark.confidence:.4g}" if known else None
+    worst = max(mark.errors, key=lambda error: _ITS_SEVERITY[error.severity], default=None)
+    issue = f"{prefix}:locQualityIssue"
+    values[f"{issue}Type"] = _its_type(worst.category) if worst else None
+    comment = "; ".join(_issue_comment(error) for error in mark.errors)
+    values[f"{issue}Comment"] = INVALID.sub("\ufffd", comment) or None  # a model wrote it
+    values[f"{issue}Severity"] = str(_ITS_SEVERITY[worst.severity]) if worst else None
+    if not mark.errors and not known:
+        values = {name: None for name in values if not name.startswith("xmlns:")}
+    return values
+
+
+def _its_type(category: str) -> str:
+    """The type of a quality issue in ITS for a category of MQM, which has the names of ITS for many."""
+    for name in reversed(category.casefold().replace("_", "-").split("/")):
+        plain = name.strip().replace(" ", "-")
+        plain = _ITS_NAMES.get(plain, plain)
+        if plain in _ITS_TYPES:
+            return plain
+    return "other"
+
+
+def _issue_comment(error: ErrorSpan) -> str:
+    comment = f"{error.severity} {error.category}: {error.text}"
+    return f"{comment} ({error.explanation})" if error.explanation else comment
+
+
+def _has_text(text: Content) -> bool:
     return any(token.value.strip() for token in text.tokens if token.kind in ("text", "cdata"))
 
 
-def _is_cdata(text: _Content) -> bool:
+def _is_cdata(text: Content) -> bool:
     """Whether all of a text is one CDATA section."""
     markers = [token for token in text.tokens if token.kind == "cdata" and not token.value]
     return len(markers) == 2 and all(token.kind == "cdata" for token in text.tokens)
 
 
-def _segments(path: Path, text: _Content) -> dict[str, _Content]:
-    """The segments of a text by their ``mid``, in order; they may lie within other tags."""
-    segments: dict[str, _Content] = {}
-    current: _Content | None = None
-    depth = 0
-    for token in text.tokens:
-        is_segment = token.kind == "start" and token.attributes.get("mtype") == "seg" and "mid" in token.attributes
-        if current is None:
-            if is_segment:
-                current, depth = _Content(token, start=token.end), 1
-            continue
-        depth += (token.kind == "start") - (token.kind == "end")
-        if depth:
-            current.tokens.append(token)
-            continue
-        current.end, current.after = token.start, token.end
-        mid = current.tag.attributes["mid"]
-        if mid in segments:
-            raise InputError(f"{path}:{current.tag.line}: a second segment {mid!r} in one text; give it its own mid")
-        segments[mid] = current
-        current = None
-    return segments
-
-
-def _gaps(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> dict[tuple[str | None, str | None], str]:
+def _gaps(xml: XmlFile, text: Content, segments: Mapping[str, Content]) -> dict[tuple[str | None, str | None], str]:
     """The characters between the segments of a text, by the ``mid`` before and after them; ``None`` at its ends."""
     gaps: dict[tuple[str | None, str | None], str] = {}
     before: str | None = None
@@ -543,17 +556,17 @@ def _gaps(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> dic
 
 def _follows(
     xml: XmlFile,
-    target: _Content,
-    in_target: Mapping[str, _Content],
-    source: _Content,
-    in_source: Mapping[str, _Content],
+    target: Content,
+    in_target: Mapping[str, Content],
+    source: Content,
+    in_source: Mapping[str, Content],
 ) -> bool:
     """Whether all that a target has, apart from white space, is in its source too, in the same order."""
     outline = iter(_outline(xml, source, in_source))
     return all(piece in outline for piece in _outline(xml, target, in_target))
 
 
-def _outline(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> list[tuple[str, str]]:
+def _outline(xml: XmlFile, text: Content, segments: Mapping[str, Content]) -> list[tuple[str, str]]:
     """The segments of a text by their ``mid``, and the markup of what else it has, without white space."""
     mids = {segment.tag.start: mid for mid, segment in segments.items()}
     outline = []
@@ -570,7 +583,7 @@ def _outline(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> 
     return outline
 
 
-def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
+def _pieces(xml: XmlFile, text: Content) -> list[str | InlineCode]:
     """A text as characters and inline tags."""
     pieces: list[str | InlineCode] = []
     seen: Counter[tuple[str, str]] = Counter()
@@ -601,7 +614,7 @@ def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
                 pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, tokens))))
                 continue
             reference = attributes.get("id") or attributes.get("mid", "")
-            opening = InlineCode((name, reference, seen[name, reference]), "open", _tag_pair(xml, token)[0])
+            opening = InlineCode((name, reference, seen[name, reference]), "open", tag_pair(xml, token)[0])
             seen[name, reference] += 1
             open_elements.append(opening)
             pieces.append(opening)

@@ -8,7 +8,7 @@ refused: they can grow without limit, or read other files.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -25,9 +25,10 @@ INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
 WHITE_SPACE = " \t\n\r\f\v"
-_OPENING_NAME = regex.compile(r"<[^\s/>]+")
+_ATTRIBUTE = regex.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_NAME = regex.compile(r"<[^\s/>]+")
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
-TokenKind = Literal["start", "end", "text", "cdata", "other"]
+TokenKind = Literal["start", "end", "text", "cdata", "other", "skipped"]
 _NO_ATTRIBUTES: dict[str, str] = {}
 _ENCODING_ADVICE = "save the file as UTF-8, and declare that"
 
@@ -35,7 +36,8 @@ _ENCODING_ADVICE = "save the file as UTF-8, and declare that"
 class XmlToken:
     """A piece of XML at the bytes ``start`` to ``end``; an empty tag is a ``start`` and an ``end`` without bytes.
 
-    ``value`` is the name of a tag, or the characters of a text. Not a dataclass: a file has millions of them.
+    ``skipped`` are elements that the caller reads itself. ``value`` is the name of a tag, or the characters of a text.
+    Not a dataclass: a file has millions of them.
     """
 
     __slots__ = ("attributes", "end", "kind", "line", "start", "value")
@@ -95,15 +97,23 @@ class XmlFile:
             return None
         return f"<![CDATA[{text.replace(chr(10), self.newline)}]]>"
 
-    def tokens(self) -> Iterator[XmlToken]:
-        """The file's tokens in order. Raises :class:`InputError` with the line of what is wrong."""
-        parser = _Tokenizer(self.path)
+    def tokens(self, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[XmlToken]:
+        """The file's tokens in order. Raises :class:`InputError` with the line of what is wrong.
+
+        ``skipped`` are the bytes of well-formed elements, in order. Each is one token, and what is in it isn't checked.
+        The file's encoding must contain ASCII.
+        """
+        data, parser = self.data, _Tokenizer(self.path)
+        if skipped:
+            data = parser.skip(self.data, skipped)
         try:
-            for start in range(0, len(self.data) + 1, CHUNK):
-                chunk = self.data[start : start + CHUNK]
-                parser.expat.Parse(chunk, start + CHUNK > len(self.data))
+            for start in range(0, len(data) + 1, CHUNK):
+                chunk = data[start : start + CHUNK]
+                parser.expat.Parse(chunk, start + CHUNK > len(data))
                 yield from parser.finished()
         except expat.ExpatError as error:
+            if skipped:  # expat must see all of the file to tell where it is wrong
+                yield from self.tokens()
             raise InputError(self._malformed(error)) from None
         except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
             raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_ENCODING_ADVICE}") from None
@@ -121,6 +131,39 @@ class XmlFile:
         return f"{where}: not well-formed XML: {problem}; restore the file, or export it again"
 
 
+def with_attributes(tag: str, values: Mapping[str, str | None]) -> str:
+    """The opening tag with these attributes; ``None`` removes one. All else stays as it is written."""
+    pieces = []
+    position = after_last = _name_end(tag)
+    missing = dict(values)
+    for match in _ATTRIBUTE.finditer(tag, position):
+        after_last = match.end()
+        name = match[1]
+        if name not in values:
+            continue
+        value = missing.pop(name)
+        pieces.append(tag[position : match.start() if value is None else match.start(2)])
+        if value is not None:
+            pieces.append(_attribute_value(value, match[2][0]))
+        position = match.end()
+    pieces.append(tag[position:after_last])
+    pieces += [f" {name}={_attribute_value(value)}" for name, value in missing.items() if value is not None]
+    return "".join([tag[: _name_end(tag)], *pieces, tag[after_last:]])
+
+
+def _name_end(tag: str) -> int:
+    name = _NAME.match(tag)
+    assert name is not None, tag
+    return name.end()
+
+
+def _attribute_value(value: str, quote: str = '"') -> str:
+    escaped = value.replace("&", "&amp;").replace("<", "&lt;").replace(quote, f"&#{ord(quote)};")
+    for character in "\t\n\r":  # which would be read as spaces
+        escaped = escaped.replace(character, f"&#{ord(character)};")
+    return f"{quote}{escaped}{quote}"
+
+
 class _Tokenizer:
     """Collects expat's events. Where a token ends is known only when the next one begins."""
 
@@ -129,6 +172,11 @@ class _Tokenizer:
         self.expat = expat.ParserCreate()
         self._tokens: list[XmlToken] = []
         self._in_cdata = False
+        self._skipped: Iterator[tuple[int, int]] = iter(())
+        self._skipped_name = ""
+        self._skipped_bytes = 0  # so far
+        self._skipped_lines = 0
+        self._data = b""
         self.expat.StartElementHandler = self._start
         self.expat.EndElementHandler = self._end
         self.expat.CharacterDataHandler = self._text
@@ -137,6 +185,19 @@ class _Tokenizer:
         self.expat.DefaultHandler = self._other
         self.expat.EntityDeclHandler = self._refuse_entity
         self.expat.ExternalEntityRefHandler = self._refuse_external
+
+    def skip(self, data: bytes, skipped: Sequence[tuple[int, int]]) -> bytes:
+        """The file with an empty element for each skipped part, so that expat finds it only where an element may be."""
+        name = "skipped"
+        while f"<{name}".encode() in data:
+            name += "-"
+        pieces = []
+        position = 0
+        for start, end in skipped:
+            pieces += [data[position:start], f"<{name}/>".encode()]
+            position = end
+        self._skipped, self._skipped_name, self._data = iter(skipped), name, data
+        return b"".join([*pieces, data[position:]])
 
     def finished(self) -> list[XmlToken]:
         """All tokens but the last, whose end is not known yet."""
@@ -153,14 +214,22 @@ class _Tokenizer:
         return self._tokens
 
     def _add(self, kind: TokenKind, value: str = "", attributes: dict[str, str] = _NO_ATTRIBUTES) -> None:
-        parser = self.expat
-        self._tokens.append(XmlToken(kind, parser.CurrentByteIndex, parser.CurrentLineNumber, value, attributes))
+        start = self.expat.CurrentByteIndex + self._skipped_bytes
+        line = self.expat.CurrentLineNumber + self._skipped_lines
+        self._tokens.append(XmlToken(kind, start, line, value, attributes))
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._add("start", name, attributes)
+        if name != self._skipped_name:
+            self._add("start", name, attributes)
+            return
+        self._add("skipped")
+        start, end = next(self._skipped)
+        self._skipped_bytes += end - start - len(f"<{name}/>")
+        self._skipped_lines += self._data.count(b"\n", start, end)
 
     def _end(self, name: str) -> None:
-        self._add("end", name)
+        if name != self._skipped_name:
+            self._add("end", name)
 
     def _text(self, text: str) -> None:
         self._add("cdata" if self._in_cdata else "text", text)
@@ -188,7 +257,7 @@ class _Tokenizer:
         raise InputError(f"{self._where()}: refers to another file, which is never read; remove the reference")
 
     def _where(self) -> str:
-        return f"{self.path}:{self.expat.CurrentLineNumber}"
+        return f"{self.path}:{self.expat.CurrentLineNumber + self._skipped_lines}"
 
 
 # -- elements
@@ -271,7 +340,7 @@ def root_element(xml: XmlFile, name: str, advice: str) -> XmlElement:
 
 def empty_tag_pair(raw: str) -> tuple[str, str]:
     """The opening and the closing tag for an empty tag."""
-    name = _OPENING_NAME.match(raw)
+    name = _NAME.match(raw)
     assert name is not None, raw
     return f"{raw[:-2].rstrip()}>", f"</{name[0][1:]}>"
 

@@ -57,8 +57,10 @@ from mtagent.jobs.python_inputs import (
     mapping_of,
     refuse_foreign,
     refuse_idle,
+    refuse_uncallable,
     segments_of,
     split_judges,
+    split_models,
 )
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop, Session
@@ -66,7 +68,8 @@ from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.events import Observer
 from mtagent.llm.protocol import LLM
-from mtagent.llm.server import ApiKey, is_sdk_client
+from mtagent.llm.server import ApiKey
+from mtagent.processes import load_before_forks
 from mtagent.records import Call, Chain, Segment, Stage, Step, Usage
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
@@ -74,13 +77,15 @@ from mtagent.text import languages
 from mtagent.text.masking import masked
 from mtagent.translators import wrap
 from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
+from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
     from openai import AsyncOpenAI
 
 logger = logging.getLogger(__name__)
-
+_LOADED_FOR_CALLS = ("mtagent.llm.sdk", "mtagent.llm.transport", "genai_prices", "language_data.names")
+"""The modules that the first call to a model would import, which takes half a second."""
 Part = TypeVar("Part")
 
 
@@ -99,8 +104,9 @@ class Agent:
     ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
     (``api_key_env``) gets the key in that variable instead of ``api_key``.
     ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
-    model, and their errors are logged; ``observer(event)`` is called with each call, retry, wait and verdict when it
-    happens (:mod:`mtagent.llm.events`).
+    model, and their errors are logged. ``timeout`` doesn't end them, because one that is stopped halfway may leave half
+    a record: use ``asyncio.timeout`` in the function if it may hang. ``observer(event)`` is called with each call,
+    retry, wait and verdict when it happens (:mod:`mtagent.llm.events`).
     All other ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`),
     such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
 
@@ -133,28 +139,16 @@ class Agent:
         config_file: str | Path | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        given_settings: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        # A part is an object, or a name that the configuration knows.
-        parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
-        given_settings |= {name: part for name, part in parts.items() if isinstance(part, str)}
         judge_settings, judges = split_judges(judge)
-        if judge_settings is not None:
-            given_settings["judge"] = judge_settings
-        for name, function in (("on_step", on_step), ("on_call", on_call), ("observer", observer)):
-            if function is not None and not callable(function):
-                raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
+        parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
+        given_settings = _given({**settings, "judge": judge_settings}, parts)
+        refuse_uncallable(on_step=on_step, on_call=on_call, observer=observer)
         self._on_step = on_step
         self._on_call = on_call
         refuse_foreign(given_settings)
         self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
-        models: dict[Role, LLM] = {}
-        clients: dict[Role, Any] = {}
-        for role, model in mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}").items():
-            if is_sdk_client(model):
-                clients[role] = model
-            else:
-                models[role] = model
+        models, clients = split_models(llms)
         self._own = OwnParts(
             translator=wrapped,
             evaluator=_object(evaluator),
@@ -176,20 +170,10 @@ class Agent:
         self._stages = checked.plan.stages
         self.budget = budget_of(self.config)
         """What all calls may spend together. A server sets one of its own before the first call."""
-        self._session: Session[_Parts] = Session(
-            lambda: _Opening(self.config, self._own, self.budget),
-            on_fork=self._begin_in_child,
-        )
-        # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
-        # segment before them in their document.
-        batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
-        self._window = max(self.config.concurrency, 2 * batch_size)
-        if self.config.context:
-            self._window *= 20
-
-    def _begin_in_child(self) -> None:
-        if self.budget is not None:
-            self.budget.begin_in_child()
+        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
+        if self._asks_server:
+            load_before_forks(_LOADED_FOR_CALLS)
+        self._window = _segments_in_flight(self.config, wrapped)
 
     def __repr__(self) -> str:
         """The stages and the settings that aren't defaults. Texts that look like keys are masked."""
@@ -209,8 +193,9 @@ class Agent:
     async def __aenter__(self) -> Self:
         # Load now what the first call would load, because that blocks the loop for half a second.
         if self._asks_server:
+            for name in _LOADED_FOR_CALLS:
+                importlib.import_module(name)
             prices.price(configuration.DEFAULT_MODEL, Usage(calls=1))
-            importlib.import_module("mtagent.llm.sdk")
         languages.name("en")
         await self._session.enter()
         return self
@@ -731,6 +716,20 @@ async def _heard(name: str, function: Callable[..., object], *what: object) -> N
             await reply
     except Exception:
         logger.exception("%s: the function that you passed raised an error; the text is not affected", name)
+
+
+def _given(settings: Mapping[str, Any], parts: Mapping[str, object]) -> dict[str, Any]:
+    """The settings that are set, with the parts that are names, which the configuration knows, and not objects."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return given | {name: part for name, part in parts.items() if isinstance(part, str)}
+
+
+def _segments_in_flight(config: configuration.Config, translator: Translator | None) -> int:
+    """How many segments are worked on at a time: enough to fill two batches of the translator."""
+    batch_size = translator.batch_size if isinstance(translator, CallableTranslator) else BATCH_SIZE
+    segments = max(config.concurrency, 2 * batch_size)
+    # With context, most of them wait for the segment before them in their document.
+    return 20 * segments if config.context else segments
 
 
 def _object(part: Part | str | None) -> Part | None:

@@ -13,7 +13,7 @@ import unicodedata
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Unpack
@@ -43,8 +43,8 @@ from mtagent.jobs.parts import (
 from mtagent.jobs.pilot import EDITS, WAVE
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
-from mtagent.llm.budget import ASSUMED_ROOM, bytes_sent, worst_requests
-from mtagent.llm.prices import Prices
+from mtagent.llm.budget import ASSUMED_ROOM, PriceOf, bytes_sent, worst_requests
+from mtagent.llm.prices import Prices, highest_cost
 from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import Endpoint
@@ -563,6 +563,9 @@ class Estimator:
         fewest, most = calls or (len(requests), len(requests))
         sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
         frames = [self._frame(request) for request in requests]
+        price_of = self._price_of(settings)
+        # Models that charge for writing to a cache read only what was marked.
+        is_only_written = settings.cache_control is None and _charges_for_writing(price_of)
 
         low: list[Usage] = []
         likely: list[Usage] = []
@@ -574,7 +577,10 @@ class Estimator:
             least = max(0, size - text.tokens + text.low)
             cached = least - text.low if least + frame >= CACHED_FROM else 0
             low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
-            likely.append(Usage(calls=1, input_tokens=size + frame, cached_tokens=cached, output_tokens=reply.likely))
+            usage = Usage(calls=1, input_tokens=size + frame, cached_tokens=cached, output_tokens=reply.likely)
+            if cached and is_only_written:
+                usage = usage.model_copy(update={"cached_tokens": 0, "cache_write_tokens": usage.input_tokens})
+            likely.append(usage)
         if low:
             follow = Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)
             low += [follow] * max(0, fewest - len(requests))
@@ -593,20 +599,34 @@ class Estimator:
             earlier_replies = (1 + number // len(requests)) * reply.high
             high.append(Usage(calls=1, input_tokens=longest + earlier_replies, output_tokens=reply.high))
 
-        local = self._config.llm not in (None, "openai") and not any(settings.server)
-        server = "http://localhost" if local else Endpoint(*settings.server).address
-        model = settings.model or DEFAULT_MODEL
-
-        def priced(usages: Iterable[Usage]) -> Iterator[Usage]:
-            for usage in usages:
-                yield usage.model_copy(update={"cost": self._prices(model, usage, server)})
-
         longest = max((usage.input_tokens for usage in high), default=0)
         if longest:
             room = settings.max_tokens or ASSUMED_ROOM
-            worst = Usage.total(priced(worst_requests(math.ceil(longest * bytes_per_token), room)))
-            self._reserve = _larger(self._reserve, worst)
-        return Range(Usage.total(priced(low)), Usage.total(priced(high)), Usage.total(priced(likely)).cost)
+            worst = worst_requests(math.ceil(longest * bytes_per_token), room)
+            self._reserve = _larger(self._reserve, _priced(worst, partial(highest_cost, price_of)))
+        most_paid = _priced(high, partial(highest_cost, price_of))
+        return Range(_priced(low, price_of), most_paid, _priced(likely, price_of).cost)
+
+    def _price_of(self, settings: ModelSettings) -> PriceOf:
+        local = self._config.llm not in (None, "openai") and not any(settings.server)
+        server = "http://localhost" if local else Endpoint(*settings.server).address
+        model = settings.model or DEFAULT_MODEL
+        return lambda usage: self._prices(model, usage, server)
+
+
+def _charges_for_writing(price_of: PriceOf) -> bool:
+    """Whether input costs more if it is written to a cache."""
+    prompt = Usage(calls=1, input_tokens=CACHED_FROM)
+    plain, highest = price_of(prompt), highest_cost(price_of, prompt)
+    return plain is not None and highest is not None and highest > plain
+
+
+def _priced(usages: Iterable[Usage], price_of: PriceOf) -> Usage:
+    """Their sum, with what each costs."""
+    total = Usage()
+    for usage in usages:
+        total += usage.model_copy(update={"cost": price_of(usage)})
+    return total
 
 
 def _larger(usage: Usage, other: Usage) -> Usage:
@@ -623,10 +643,14 @@ def _larger(usage: Usage, other: Usage) -> Usage:
 
 
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
-HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
+HIGH = (
+    "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is read "
+    "from a cache, and all is written to one if that costs more"
+)
 LIKELY = (
     "likely: half of the texts have errors, and need the geometric mean of the fewest and the most calls; "
-    "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache"
+    "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache (without "
+    "--cache-control, long prompts are only written to it where that costs extra)"
 )
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
 CHEAP_FIRST = (

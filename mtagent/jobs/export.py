@@ -21,6 +21,7 @@ from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.formats.jsonl import write_details
+from mtagent.formats.localization import LocalizationFiles
 from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.outputs import (
@@ -267,6 +268,11 @@ def _own_format(output: Path, like: Path | None, format_name: str | None) -> for
 
     Raises :class:`ConfigError` if the names of ``output`` and ``like`` tell different ones.
     """
+    document_form = formats.by_suffix(like, formats.DOCUMENTS) if like else None
+    if like and document_form:
+        if format_name is not None:
+            raise ConfigError(f"--format {format_name}: leave it out, since --like {like} tells the format")
+        return LocalizationFiles((like,), (document_form,))
     if format_name is None and like is None and output == STANDARD:
         format_name = "lines"
     form = formats.by_path(like or output, format_name)

@@ -13,9 +13,11 @@ from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.formats.localization import LocalizationFiles, Written
 from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
+from mtagent.jobs.language_check import LanguageCheck, refuse_wrong_languages
 from mtagent.jobs.parts import (
     OwnParts,
     assembled,
@@ -30,11 +32,10 @@ from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
-from mtagent.records import Chain, Segment
+from mtagent.records import Chain, ErrorSpan
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
-from mtagent.text import languages, scripts
-from mtagent.text.identification import other_language
+from mtagent.text import languages
 
 if TYPE_CHECKING:
     from mtagent.jobs.engines import Engine
@@ -53,13 +54,15 @@ async def improve_file(
     budget: Budget | None = None,
     batches: Batches | None = None,
     engine: Engine | None = None,
+    on_written: Callable[[Written], None] = lambda written: None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
     models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
-    The workers of an ``engine`` do the work if there is one.
+    The workers of an ``engine`` do the work if there is one. ``on_written`` receives what became of the units of
+    localization files.
     """
     if batches is not None:
         refuse_unfit(config)  # before the parts are made: there may be no local model at all
@@ -71,7 +74,8 @@ async def improve_file(
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
         contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
-        _check_languages(inputs, contents)
+        refuse_other_languages(config, contents.pairs)
+        refuse_wrong_languages(contents.languages, inputs.files.source, decided, force=files.force)
         if contents.has_candidates:
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
@@ -123,26 +127,51 @@ async def improve_file(
                     elsewhere=elsewhere,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
-            _write_outputs(store, run.name, files, inputs)
+            _write_outputs(store, run.name, files, inputs, on_written)
             return store.run(run.name)
 
 
-def _check_languages(inputs: OpenFiles, contents: _Contents) -> None:
-    """Refuse language pairs that the calibration was not made for; warn if source and target seem to be swapped."""
-    refuse_other_languages(inputs.config, contents.pairs)
-    if contents.swapped:
-        pair, *_ = contents.pairs
-        logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
-
-
-def _write_outputs(store: Store, name: str, files: Files, inputs: OpenFiles) -> None:
+def _write_outputs(
+    store: Store, name: str, files: Files, inputs: OpenFiles, on_written: Callable[[Written], None]
+) -> None:
     """Write the texts of the run ``name``, and its details if a file for them is named."""
     limit = inputs.config.limit
+    not_written: dict[str, str] = {}
     with noting_outputs(store, name, inputs.outputs):
         decided_run = DecidedRun(store, name)
-        inputs.output_format.write(files.output, islice(decided_run.results(), limit), inputs.like)
+        results = islice(decided_run.results(), limit)
+        if files.localization is not None and isinstance(inputs.reader, LocalizationFiles):
+            written = inputs.reader.replace_targets(
+                files.localization.outputs(files.output),
+                results,
+                failed=_failed(decided_run),
+                backup=files.localization.backup,
+                after_run=True,
+                errors=_errors_left(decided_run) if files.localization.marks else None,
+            )
+            not_written = {kept.segment_id: kept.reason for kept in written.kept}
+            on_written(written)
+        else:
+            inputs.output_format.write(files.output, results, inputs.like)
         if files.details is not None:
-            write_details(files.details, islice(decided_run.chains(dialogues=False), limit))
+            write_details(files.details, islice(decided_run.chains(dialogues=False), limit), not_written=not_written)
+
+
+def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:
+    """The errors that the last rating of each segment's editor found, and no edit fixed."""
+    errors = {}
+    for chain in decided_run.chains(dialogues=False):
+        edited_steps = [step for step in chain.steps if step.rating("editor")]
+        if edited_steps and edited_steps[-1].not_fixed:
+            errors[chain.segment.id] = tuple(edited_steps[-1].not_fixed)
+    return errors
+
+
+def _failed(decided_run: DecidedRun) -> list[str]:
+    """The ids of the segments that failed."""
+    if not decided_run.run.counts().failed:
+        return []
+    return [chain.segment.id for chain in decided_run.chains(dialogues=False) if chain.failed is not None]
 
 
 def _warn_about_gate(config: Config, plan: Plan, contents: _Contents) -> None:
@@ -172,17 +201,18 @@ class _Contents(NamedTuple):
     """Whether any segment has candidates."""
     pairs: tuple[str, ...]
     """The language pairs."""
-    swapped: bool
-    """Whether most texts are certainly in each other's language."""
+    languages: LanguageCheck
+    """In which languages the texts are."""
     domains: tuple[str, ...]
 
 
 def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for.
 
-    ``identifies``: look whether the languages are swapped.
+    ``identifies``: look in which languages the texts are.
     """
-    total = with_words = workable = swapped = 0
+    total = with_words = workable = 0
+    check = LanguageCheck()
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
     for place in inputs.placed():
@@ -190,11 +220,8 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
-        if identifies and total <= _LANGUAGE_SAMPLE:
-            try:
-                swapped += _is_swapped(segment)
-            except OSError:  # the identifier needs room for its model in the temporary folder
-                identifies = False
+        if identifies:
+            check.look(segment, segment.translation)
         if segment.domain:
             domains[segment.domain] = None
         if segment.source.strip():
@@ -214,20 +241,4 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    are_swapped = swapped >= max(2, min(total, _LANGUAGE_SAMPLE) / 4)
-    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), are_swapped, tuple(domains))
-
-
-_LANGUAGE_SAMPLE = 50
-"""How many segments are checked for swapped languages."""
-
-
-def _is_swapped(segment: Segment) -> bool:
-    """Whether the source is certainly in the target language, and a translation in the source language."""
-    source_lang, target_lang = segment.source_lang, segment.target_lang
-    as_declared = segment.model_copy(update={"target_lang": source_lang, "source_lang": target_lang})
-    if other_language(as_declared, segment.source) != scripts.language_of(target_lang):
-        return False
-    if segment.translation is None:
-        return True
-    return other_language(segment, segment.translation) == scripts.language_of(source_lang)
+    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), check, tuple(domains))

@@ -7,25 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from os.path import isdir, isfile
+from os.path import isdir, isfile, relpath
 from pathlib import Path
 from typing import Any
 
 from mtagent import formats
 from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
-from mtagent.errors import ConfigError, InputError
+from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
+from mtagent.formats.documents import Mark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
+from mtagent.formats.localization import LocalizationFiles, NamedFile
+from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
 from mtagent.jobs.context import Placed, placed, with_context
-from mtagent.jobs.outputs import RatingOutput, refuse_overwriting, refuse_unwritable_texts, same_file
+from mtagent.jobs.outputs import (
+    RatingOutput,
+    refuse_overwriting,
+    refuse_unwritable,
+    refuse_unwritable_texts,
+    same_file,
+)
 from mtagent.records import Segment
 from mtagent.store.store import default_path
 
@@ -103,6 +112,69 @@ def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
 
 
 @dataclass(frozen=True)
+class LocalizationInputs:
+    """Localization files as the user names them, and how they are written."""
+
+    files: tuple[NamedFile, ...]
+    in_place: bool = False
+    backup: bool = False
+    """Keep each file that is replaced in place as ``FILE.bak``."""
+    into_folder: bool = False
+    """The output is a folder, although there may be a single file."""
+    lock: Path | None = None
+    force_edited: bool = False
+    """Also work on targets that people have edited since the lock file was written."""
+    only: frozenset[str] = frozenset()
+    """Work on units of these states only."""
+    not_: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
+    sources: Path | None = None
+    """The file or folder with the source texts of files that have one language each."""
+    target_lang: str | None = None
+    """The language that the user names."""
+
+    @property
+    def source_files(self) -> list[Path]:
+        """The files with source texts that exist."""
+        if self.sources is None:
+            return []
+        if not self.sources.is_dir():
+            return [self.sources]
+        named = [self.sources / file.path.name for file in self.files]
+        return [path for path in dict.fromkeys(named) if path.is_file()]
+
+    def outputs(self, output: Path) -> dict[Path, Path]:
+        """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
+        if self.in_place:
+            return {file.path: file.path for file in self.files}
+        if not self.into_folder:
+            [file] = self.files
+            return {file.path: output}
+        outputs: dict[Path, Path] = {}
+        for file in self.files:
+            place = output / relpath(file.path, file.root)  # which follows no links
+            for other, other_place in outputs.items():
+                if place == other_place:
+                    raise ConfigError(f"{file.path}: would be written to {place}, as {other} is: give another -o")
+            outputs[file.path] = place
+        return outputs
+
+    def opened(self, config: Config | None = None) -> LocalizationFiles:
+        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them.
+
+        Raises :class:`ConfigError` for a file of another kind.
+        """
+        translates = config is None or "translate" in (config.effective().stages or ())
+        paths = tuple(file.path for file in self.files)
+        forms = tuple(map(formats.document_format, paths))
+        lock = Lock(self.lock) if self.lock is not None else None
+        return LocalizationFiles(
+            paths, forms, lock, self.force_edited, translates,
+            self.only, self.not_, self.marks, self.sources, self.target_lang,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Files:
     """The files of a job on segments, as the user names them; ``-`` is standard input or output."""
 
@@ -117,10 +189,21 @@ class Files:
     """The format of the source, and of the output unless its name has another ending; ``None`` = by the name."""
     force: bool = True
     """Without it, a file is replaced only if the same run has written it."""
+    localization: LocalizationInputs | None = None
+    """Localization files instead of all these; ``source`` is the first of them."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The names that fields have in the source, which is a table, by field."""
+    encoding: str | None = None
+    """The encoding of the source, which is a table; ``None`` = UTF-8, or UTF-16 with a byte order mark."""
 
     @property
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them."""
+        if self.localization is not None:
+            named = {f"FILE {number}": file.path for number, file in enumerate(self.localization.files, start=1)}
+            for number, path in enumerate(self.localization.source_files, start=1):
+                named[f"-s {number}"] = path
+            return named
         paths = {"-s": self.source}
         if self.translation is not None:
             paths["-t"] = self.translation
@@ -140,7 +223,12 @@ class Files:
         """
         for path in self.paths.values():
             refuse_named_pipe(path)  # before anything is asked about its format
+        if self.localization is not None:
+            with self._opened_localization(self.localization, config, writes=writes) as inputs:
+                yield inputs
+            return
         form = formats.by_path(self.source, self.format)
+        form = formats.with_columns(form, self.source, self.columns, self.encoding)
         outputs: tuple[Path, ...] = (self.output,)
         if self.details is not None:
             outputs = (self.output, self.details)
@@ -166,12 +254,52 @@ class Files:
             else:
                 reader = form
             written = self._output_format(form)
-            if writes and written is formats.PARQUET and self.output == formats.STANDARD:
-                raise ConfigError("Parquet cannot be written to standard output: give -o a file")
+            if writes and written.name in formats.BINARY and self.output == formats.STANDARD:
+                raise ConfigError(f"a {written.name} file cannot be written to standard output: give -o a file")
             like = None  # a shorter output cannot keep the lines of its input
             if written.name == form.name and config.limit is None:
                 like = files.translation or files.source
             yield OpenFiles(files, config, reader, outputs, written, like)
+
+    @contextmanager
+    def _opened_localization(
+        self, localization: LocalizationInputs, config: Config, *, writes: bool
+    ) -> Iterator[OpenFiles]:
+        reader = localization.opened(config)
+        outputs: tuple[Path, ...] = ()  # those that must not be there, and files in place must
+        if not localization.in_place:
+            outputs = tuple(localization.outputs(self.output).values())
+        if self.details is not None:
+            outputs += (self.details,)
+        if writes:
+            for option, path in self.paths.items():
+                if same_file(self.details, path):
+                    raise ConfigError(f"{path}: --details would overwrite {option}")
+            refuse_overwriting(outputs, files_named(config))
+            self._refuse_unwritable_localization(localization)
+            reader.refuse_marks()
+            if outputs.count(formats.STANDARD) > 1:
+                raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
+        with spooled_inputs({}, config) as (_, config):
+            yield OpenFiles(self, config, reader, outputs, reader, None)
+
+    def _refuse_unwritable_localization(self, localization: LocalizationInputs) -> None:
+        """Raise :class:`OutputError` if the files cannot be written, before anything is paid for."""
+        paths = [self.details, localization.lock]
+        if localization.in_place:
+            paths += [file.path.resolve() for file in localization.files]
+        elif localization.into_folder:
+            folder = self.output
+            while not folder.exists():
+                folder = folder.absolute().parent
+            if not folder.is_dir():
+                raise OutputError(f"{folder}: is a file; several files are written into a folder")
+            paths.append(folder / "file")
+        else:
+            paths.append(self.output)
+        for path in paths:
+            if path is not None:
+                refuse_unwritable(path)
 
     def _refuse_companions(self, form: formats.Format) -> None:
         """Raise :class:`ConfigError` for line-aligned files with a source of another format, and for tables."""
@@ -251,7 +379,15 @@ class OpenFiles:
         }
         for number, path in enumerate(self.files.candidates, start=1):
             files[f"candidate {number}"] = path
-        return content_hashes(files, self.config)
+        localization = self.files.localization
+        if localization is not None:
+            files |= self.files.paths
+            if localization.lock is not None and localization.lock.exists():
+                files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
+        hashes = content_hashes(files, self.config)
+        if self.files.columns:
+            hashes["columns"] = ",".join(f"{field}={column}" for field, column in sorted(self.files.columns.items()))
+        return hashes
 
     def refuse_idle_candidates(self, config: Config, own_gate: Gate | None = None) -> None:
         """Raise :class:`ConfigError` if there are candidates, but no stage or no judge to choose among them."""

@@ -340,27 +340,11 @@ def _plan(
         gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
     if own.gate is None:
         _refuse_other_rule(config, gate)
-    proposers: list[Evaluator] = []
-    if evaluator is not None:
-        settings = config.model_for("postedit")
-        for draw in range(2, config.proposals + 1):
-            proposers.append(
-                own.evaluator
-                or _evaluator(config, evaluator_spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
-            )
     # mtagent's evaluators that suggest edits suggest all of them; a user's may leave some for a model to fix.
     fixing_llm = None
     if evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator)):
         fixing_llm = models.get("postedit")
-    post_editors: list[LLM | None] = []
-    if own.evaluator is not None:
-        post_editors.append(None)
-    elif evaluator is not None and asks_model(evaluator_spec.partition(":")[0]):
-        _, settings, _ = rater_settings(evaluator_spec, config.model_for("postedit"))
-        post_editors.append(models.with_settings(settings, role="postedit"))
-    if fixing_llm is not None:
-        post_editors.append(fixing_llm)
-    editors: dict[Stage, list[LLM | None]] = {"postedit": post_editors}
+    editors: dict[Stage, list[LLM | None]] = {"postedit": _post_editors(config, own, models, evaluator, fixing_llm)}
     proofreader = None
     if "proofread" in stages:
         llm = _needed(models.get("proofread"), "the proofread stage")
@@ -389,10 +373,39 @@ def _plan(
         own_guards={"length": guards.Length(_embeddings().nearest)} if config.embeddings else None,
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
-        proposers=tuple(proposers),
+        proposers=_proposers(config, own, models, evaluator),
         published=config.preset == "paper",
         observer=models.observers,
     )
+
+
+def _proposers(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> tuple[Evaluator, ...]:
+    """The evaluators that suggest further edits beside ``evaluator``: the same one, asked again."""
+    if evaluator is None:
+        return ()
+    proposers: list[Evaluator] = []
+    spec, settings = config.evaluator or "rules", config.model_for("postedit")
+    for draw in range(2, config.proposals + 1):
+        proposers.append(
+            own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
+        )
+    return tuple(proposers)
+
+
+def _post_editors(
+    config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None, fixing_llm: LLM | None
+) -> list[LLM | None]:
+    """The models that may write edits in Postedit; ``None`` for what a user's evaluator asks, which is unknown."""
+    spec = config.evaluator or "rules"
+    post_editors: list[LLM | None] = []
+    if own.evaluator is not None:
+        post_editors.append(None)
+    elif evaluator is not None and asks_model(spec.partition(":")[0]):
+        _, settings, _ = rater_settings(spec, config.model_for("postedit"))
+        post_editors.append(models.with_settings(settings, role="postedit"))
+    if fixing_llm is not None:
+        post_editors.append(fixing_llm)
+    return post_editors
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, cast, get_args
 
 from pydantic import ValidationError
 
@@ -16,10 +16,15 @@ from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import CheckedPlan, OwnParts, checked_plan, judge_specs
+from mtagent.llm.protocol import LLM
+from mtagent.llm.server import is_sdk_client
 from mtagent.metrics.comet import USUAL
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 from mtagent.translators import CallableTranslator
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
 
@@ -66,6 +71,27 @@ def split_judges(
     if names:
         raise ConfigError(f"judge: {names[0]!r} is a name and others are objects: give only names, or only objects")
     return None, tuple(cast("Sequence[Evaluator]", judge))
+
+
+def split_models(
+    llms: Mapping[Role, LLM | AsyncOpenAI] | None,
+) -> tuple[dict[Role, LLM], dict[Role, AsyncOpenAI]]:
+    """The models, and the clients of the ``openai`` package, by role. Raises :class:`ConfigError`."""
+    models: dict[Role, LLM] = {}
+    clients: dict[Role, AsyncOpenAI] = {}
+    for role, model in mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}").items():
+        if is_sdk_client(model):
+            clients[role] = model
+        else:
+            models[role] = model
+    return models, clients
+
+
+def refuse_uncallable(**functions: object) -> None:
+    """Raise :class:`ConfigError` for an argument that is given, and isn't a function."""
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
 
 
 def loaded(

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side,
 from mtagent.jobs.batches import in_words, of_rating, refuse_unfit
 from mtagent.jobs.context import with_context
 from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
+from mtagent.jobs.language_check import LANGUAGE_SAMPLE, LanguageCheck, refuse_wrong_languages
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
@@ -266,6 +268,11 @@ async def _rate(
     budget: Budget | None,
     batches: Batches | None,
 ) -> RatingReport:
+    if not config.offline:
+        check = LanguageCheck()
+        for candidates in islice(material.candidates(), LANGUAGE_SAMPLE):
+            check.look(candidates.segment, next(iter(candidates.translations.values()), None))
+        refuse_wrong_languages(check, None, config, force=output.force)
     models = RunModels(config, store, budget, batches)
     async with assembled_evaluator(config, own, wrap_llm=models.wrap, batches=batches) as evaluator:
         if batches is not None:

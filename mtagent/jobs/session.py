@@ -8,7 +8,6 @@ loop in which it is made, and its parts are closed when that loop ends. A forked
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
@@ -17,26 +16,19 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar
 
 from mtagent.errors import ConfigError
+from mtagent.processes import begin_in_children
 
 Parts = TypeVar("Parts")
 Result = TypeVar("Result")
 
 
 class Session(Generic[Parts]):
-    """``open_parts`` makes the parts, and closes what it opened: a generator function as an async context manager.
+    """``open_parts`` makes the parts, and closes what it opened: a generator function as an async context manager."""
 
-    ``on_fork`` is called in a forked process.
-    """
-
-    def __init__(
-        self,
-        open_parts: Callable[[], AbstractAsyncContextManager[Parts]],
-        on_fork: Callable[[], object] = lambda: None,
-    ) -> None:
+    def __init__(self, open_parts: Callable[[], AbstractAsyncContextManager[Parts]]) -> None:
         self._open_parts = open_parts
-        self._on_fork = on_fork
         self._begin()
-        _SESSIONS.add(self)
+        begin_in_children(self)
 
     def _begin(self) -> None:
         """Start with nothing opened."""
@@ -53,7 +45,6 @@ class Session(Generic[Parts]):
         # Kept, because ending them would reach into the parent, which uses the same sockets and files.
         _OF_THE_PARENT.append((self._opened, self._managers, self._own))
         self._begin()
-        self._on_fork()
 
     async def run(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
         """The result of ``work`` on the parts, in their loop."""
@@ -186,17 +177,7 @@ class OwnLoop:
             self.loop.stop()
 
 
-_SESSIONS: weakref.WeakSet[Session[Any]] = weakref.WeakSet()
 _OF_THE_PARENT: list[object] = []
-
-
-def _begin_in_child() -> None:
-    for session in list(_SESSIONS):
-        session.begin_in_child()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 async def _nothing(parts: object) -> None:

@@ -41,13 +41,17 @@ RESULTS = {
     "calls": "int64",
     "input_tokens": "int64",
     "cached_tokens": "int64",
+    "cache_write_tokens": "int64",
     "output_tokens": "int64",
     "reasoning_tokens": "int64",
     "cost": "double",
     "shard": "string",
 }
 """The columns that are added to a table, with their Arrow types."""
-_USAGE = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
+_USAGE = (
+    *("calls", "input_tokens", "cached_tokens", "cache_write_tokens"),
+    *("output_tokens", "reasoning_tokens", "cost"),
+)
 _FOREIGN = {
     "run": "each shard has a run of its own",
     "limit": "pass only as many rows as you need",

@@ -85,6 +85,7 @@ def call_attributes(event: CallEvent, texts: bool = False) -> dict[str, Any]:
         "gen_ai.usage.input_tokens": event.usage.input_tokens,
         "gen_ai.usage.output_tokens": event.usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": event.usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": event.usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": event.usage.reasoning_tokens,
         "mtagent.cost": event.usage.cost,
         "error.type": event.error,

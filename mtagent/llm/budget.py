@@ -1,12 +1,13 @@
 """What a run may spend. An amount is reserved before a call is sent, and settled afterwards.
 
 Once enough calls of a kind were paid, the amount is a high quantile of what they cost. Before, it is the worst case: a
-token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all of it at the
-uncached price, and for the three requests that a call can become (an empty reply and a truncated one each get one more
-request, which has twice the room).
+token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; nothing is read from a
+cache, and all of it is written to one; and for the three requests that a call can become (an empty reply and a
+truncated one each get one more request, which has twice the room).
 
-A call that does not fit waits until the calls in flight are settled. If it does not fit even then, no further call is
-sent, and :class:`BudgetSpent` is raised. So a budget is exceeded at most by what the calls in flight cost beyond their
+A call that does not fit waits until the calls in flight are settled. If only its worst case does not fit, it is then
+sent alone, with what the few known calls of the same model cost. If that does not fit either, no further call is sent,
+and :class:`BudgetSpent` is raised. So a budget is exceeded at most by what the calls in flight cost beyond their
 reserves: nothing is sent once it is reached.
 """
 
@@ -18,15 +19,17 @@ import math
 import threading
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, calls_of
+from mtagent.llm.prices import highest_cost
 from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.request import room_of
+from mtagent.processes import begin_in_children
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
@@ -108,28 +111,36 @@ class _KindOfCalls:
         )
 
 
+class CallKind(NamedTuple):
+    """What calls have in common that cost about the same."""
+
+    model: str
+    room: int  # for the reply, in tokens
+    purpose: str
+
+
 class CallCosts:
-    """What calls have cost so far, by kind: the model, the room for its reply, and the purpose of the call.
+    """What calls have cost so far, by kind.
 
     Budgets may share it, also in several threads.
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[Hashable, _KindOfCalls] = {}
+        self._kinds: dict[CallKind | None, _KindOfCalls] = {}
         self._lock = threading.Lock()
 
     def begin_in_child(self) -> None:
         """Have a lock that no thread of a forked process's parent holds."""
         self._lock = threading.Lock()
 
-    def add(self, kind: Hashable, sent: int, paid: Amount) -> None:
+    def add(self, kind: CallKind | None, sent: int, paid: Amount) -> None:
         """Count a call with ``sent`` bytes. A failed call that cost nothing says nothing about the others."""
         if paid == Amount():
             return
         with self._lock:
             self._kinds.setdefault(kind, _KindOfCalls()).add(sent, paid)
 
-    def high(self, kind: Hashable, sent: int) -> Amount | None:
+    def high(self, kind: CallKind | None, sent: int) -> Amount | None:
         """What hardly any call of this kind with ``sent`` bytes exceeds; ``None`` if not enough calls are known."""
         with self._lock:
             calls = self._kinds.get(kind)
@@ -137,12 +148,25 @@ class CallCosts:
                 return None
             return calls.high(sent)
 
-    def reserve(self, kind: Hashable, sent: int, worst: Amount) -> Amount:
+    def reserve(self, kind: CallKind | None, sent: int, worst: Amount) -> Amount:
         """What to reserve for a call with ``sent`` bytes: at most its ``worst`` case."""
         high = self.high(kind, sent)
         if high is None:
             return worst
         return high.smaller(worst)
+
+    def reserve_alone(self, kind: CallKind | None, sent: int, worst: Amount) -> Amount:
+        """The same if no other call is in flight: few known calls are enough, or else other calls of the same model."""
+        with self._lock:
+            known = []
+            for other_kind, calls in self._kinds.items():
+                if other_kind == kind:
+                    return calls.high(sent).smaller(worst)
+                if kind and other_kind and (other_kind.model, other_kind.room) == (kind.model, kind.room):
+                    known.append(calls.high(sent))
+        if not known:
+            return worst
+        return Amount(max(high.dollars for high in known), max(high.tokens for high in known)).smaller(worst)
 
 
 class Budget:
@@ -179,6 +203,7 @@ class Budget:
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
         self.begin_in_child()
+        begin_in_children(self)
 
     def begin_in_child(self) -> None:
         """Have no calls in flight. A forked process calls this: its parent's calls are settled by the parent."""
@@ -193,6 +218,11 @@ class Budget:
     def limits_dollars(self) -> bool:
         """Whether dollars are limited, so that all prices must be known."""
         return self.limit.dollars < inf
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether a call did not fit, so that no later one is sent."""
+        return self._first_too_large is not None
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
@@ -233,15 +263,18 @@ class Budget:
             self.spent += before
         self._begun.add((of, run))
 
-    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:
         """Wait until a call fits, and return what is reserved for it; see :meth:`CallCosts.reserve`.
 
         Raises :class:`BudgetSpent` if it doesn't fit and no call is in flight.
         """
         while True:
-            amount = self.costs.reserve(kind, sent, worst)  # again after each wait: more calls are known then
-            if self._reserved_at_once(amount, hint if amount == worst else ""):
-                return amount
+            amount = alone = self.costs.reserve(kind, sent, worst)  # again after each wait: more calls are known then
+            if amount == worst:
+                alone = self.costs.reserve_alone(kind, sent, worst)
+            reserved = self._reserved_at_once(amount, alone, hint if alone == worst else "")
+            if reserved is not None:
+                return reserved
             loop = asyncio.get_running_loop()
             settled = loop.create_future()
             self._waiting.append((loop, settled))
@@ -260,20 +293,25 @@ class Budget:
         self._in_waves = True
         self.spent -= Amount(forgotten.cost or 0.0, forgotten.input_tokens + forgotten.output_tokens)
 
-    def _reserved_at_once(self, amount: Amount, hint: str) -> bool:
+    def _reserved_at_once(self, amount: Amount, alone: Amount, hint: str) -> Amount | None:
+        """Reserve ``amount`` for a call, or ``alone`` if no other may be in flight; ``None`` if it must wait."""
         with self._lock:
             spent = self.spent + self._sum_in_batches
             if not (spent + amount).within(self.limit):
                 if self._in_waves:
                     raise BudgetSpent(self._explain(amount, hint))
-                self._first_too_large = self._first_too_large or amount
+                if not (spent + alone).within(self.limit):
+                    self._first_too_large = self._first_too_large or alone
+                elif self._in_flight:
+                    return None
+                amount = alone
             if self._first_too_large and not self._in_flight:
                 raise BudgetSpent(self._explain(self._first_too_large, hint))
             if self._first_too_large or not (spent + self.reserved + amount).within(self.limit):
-                return False
+                return None
             self.reserved += amount
             self._in_flight += 1
-            return True
+            return amount
 
     def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
         """Give back what was ``reserved``, and count what was ``paid``, which ``is_assumed`` if nobody counted it."""
@@ -361,7 +399,7 @@ class Budgeted:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
         requests = worst_requests(sent, self._room)
-        kind = (self.model, self._room, options.get("purpose", ""))
+        kind = CallKind(self.model, self._room, options.get("purpose", ""))
         key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
             key = request_key(self._llm, messages, options)
@@ -398,9 +436,9 @@ class Budgeted:
                 self._budget.settle(reserved, paid)
 
     def _sum(self, requests: Sequence[Usage]) -> Amount:
-        """Their dollars and tokens."""
+        """Their dollars and tokens at most."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
-        return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
+        return Amount(sum(highest_cost(self._price, usage) or 0.0 for usage in requests), tokens)
 
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
         """What was paid, including ``calls``; ``None`` if the server did not count every call."""

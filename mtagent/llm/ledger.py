@@ -139,14 +139,17 @@ class LeasedBudget(Budget):
             inf if tokens == inf else amount.tokens,
         )
 
-    def _reserved_at_once(self, amount: Amount, hint: str) -> bool:
-        needed = self.spent + self.reserved + amount
-        if not needed.within(self.limit):
+    def _reserved_at_once(self, amount: Amount, alone: Amount, hint: str) -> Amount | None:
+        for possible_amount in (amount, alone):
+            needed = self.spent + self.reserved + possible_amount
+            if needed.within(self.limit):
+                break
             missing = (max(0.0, needed.dollars - self.limit.dollars), max(0.0, needed.tokens - self.limit.tokens))
             leased = self._ledger.lease(self._account, missing, self._job_limit)
             if leased is not None:
                 self.limit = self.limit + Amount(*leased)
-        return super()._reserved_at_once(amount, hint)
+                break
+        return super()._reserved_at_once(amount, alone, hint)
 
     def _shown(self) -> tuple[Amount, Amount]:
         return Amount(*self._ledger.total()), Amount(*self._job_limit)

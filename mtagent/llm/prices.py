@@ -40,6 +40,8 @@ class OwnPrice(Record):
     input: Rate
     cached_input: Rate | None = None
     """``None`` = the same as other input."""
+    cache_write: Rate | None = None
+    """For input that is written to a prompt cache; ``None`` = the same as other input."""
     output: Rate
     batch_discount: float | None = Field(default=None, ge=0, le=1)
     """The share that the provider's batch queue takes off; ``None`` = :data:`BATCH_DISCOUNT`."""
@@ -49,9 +51,11 @@ class OwnPrice(Record):
         cached_rate = self.cached_input
         if cached_rate is None:
             cached_rate = self.input
-        cached_tokens = min(usage.cached_tokens, usage.input_tokens)
-        uncached_tokens = usage.input_tokens - cached_tokens
-        input_cost = uncached_tokens * self.input + cached_tokens * cached_rate
+        write_rate = self.cache_write
+        if write_rate is None:
+            write_rate = self.input
+        plain, cached, written = _input_tokens(usage)
+        input_cost = plain * self.input + cached * cached_rate + written * write_rate
         return (input_cost + usage.output_tokens * self.output) / MILLION
 
     def holds(self, model: str, base_url: str | None, day: date) -> bool:
@@ -69,8 +73,27 @@ class OwnPrice(Record):
         return is_full_name, self.base_url is not None, len(self.model), self.valid_from or date.min
 
 
+def _input_tokens(usage: Usage) -> tuple[int, int, int]:
+    """The input tokens that no cache holds, that were read from one, and that were written to one."""
+    cached = min(usage.cached_tokens, usage.input_tokens)
+    written = min(usage.cache_write_tokens, usage.input_tokens - cached)
+    return usage.input_tokens - cached - written, cached, written
+
+
 Price = Callable[[str, Usage, str | None], float | None]
 """Dollars for a model, its usage, and the address of its server; ``None`` = unknown."""
+
+
+def highest_cost(price_of: Callable[[Usage], float | None], usage: Usage) -> float | None:
+    """What ``usage`` costs at most: nothing is read from a cache, and all input is written to one if that costs more.
+
+    ``None`` if the price is unknown.
+    """
+    unwritten = price_of(usage)
+    written = price_of(usage.model_copy(update={"cache_write_tokens": usage.input_tokens}))
+    if unwritten is None or written is None:
+        return None
+    return max(unwritten, written)
 
 
 class Prices:
@@ -176,7 +199,7 @@ def _line(text: str, number: int | None, field: str) -> str:
 
 
 def price(model: str, usage: Usage, base_url: str | None = None) -> float | None:
-    """US dollars for ``usage``, with the price of cached input; ``None`` if the price is unknown.
+    """US dollars for ``usage``, with the prices of cached input; ``None`` if the price is unknown.
 
     The provider is known by ``base_url``. At any other server (a gateway, your own machine) the price is unknown,
     whatever the models are called. The prices come with the ``genai-prices`` package and are not updated from the
@@ -196,8 +219,13 @@ def _list_price(model: str, base_url: str | None) -> Callable[[Usage], float] | 
     from genai_prices.types import ModelPrice, PriceCalculation, TieredPrices
 
     def calculate(usage: Usage) -> PriceCalculation:
-        cached = min(usage.cached_tokens, usage.input_tokens)
-        tokens = Tokens(input_tokens=usage.input_tokens, cache_read_tokens=cached, output_tokens=usage.output_tokens)
+        _, cached, written = _input_tokens(usage)
+        tokens = Tokens(
+            input_tokens=usage.input_tokens,
+            cache_read_tokens=cached,
+            cache_write_tokens=written,
+            output_tokens=usage.output_tokens,
+        )
         return calc_price(tokens, model, provider_api_url=base_url)
 
     def rate(price: Decimal | TieredPrices | None, prompt: int) -> Decimal:
@@ -219,12 +247,17 @@ def _list_price(model: str, base_url: str | None) -> Callable[[Usage], float] | 
     cached_price = prices.cache_read_mtok
     if cached_price is None:
         cached_price = prices.input_mtok
+    write_price = prices.cache_write_mtok
+    if write_price is None:
+        write_price = prices.input_mtok
 
     def dollars(usage: Usage) -> float:
-        prompt, cached = usage.input_tokens, min(usage.cached_tokens, usage.input_tokens)
+        prompt = usage.input_tokens
+        plain, cached, written = _input_tokens(usage)
         total = (
-            (prompt - cached) * rate(prices.input_mtok, prompt)
+            plain * rate(prices.input_mtok, prompt)
             + cached * rate(cached_price, prompt)
+            + written * rate(write_price, prompt)
             + usage.output_tokens * rate(prices.output_mtok, prompt)
             + 1000 * usage.calls * rate(prices.requests_kcount, prompt)
         )

@@ -30,7 +30,7 @@ from pydantic import Field, ValidationError
 from mtagent.errors import InputError, PromptError
 from mtagent.llm.protocol import LLM, RequestOptions, sampling_of
 from mtagent.records import Completion, Message, Record, Schema, Segment
-from mtagent.text import languages, scripts
+from mtagent.text import languages, markup, scripts
 
 Values = Mapping[str, str | None]
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
@@ -329,6 +329,9 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
         notes.append(segment.notes)
     if segment.max_length:
         notes.append(f"The translation must have at most {segment.max_length} characters.")
+    numbered_tag = markup.NUMBERED_TAG.search(segment.source)
+    if numbered_tag:
+        notes.append(f"Numbered marks such as {numbered_tag[0]} are tags: keep each one, around the same words.")
     reference = segment.reference
     if not show_reference:
         reference = None

@@ -400,11 +400,18 @@ def read_usage(usage: object) -> Usage | None:
     cached = (
         _count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
     )
+    cached = min(cached, prompt)
+    written = (
+        _count(usage.get("prompt_tokens_details"), "cache_write_tokens")
+        or _count(usage, "cache_creation_input_tokens")  # gateways in front of Claude
+        or 0
+    )
     return Usage(  # takes less time than model_construct
         calls=1,
         reused=0,
         input_tokens=prompt,
-        cached_tokens=min(cached, prompt),
+        cached_tokens=cached,
+        cache_write_tokens=min(written, prompt - cached),
         output_tokens=max(output, (total or 0) - prompt),
         reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens") or 0,
         batched=0,

@@ -11,6 +11,7 @@ import json
 import logging
 import ssl
 import sys
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,7 +24,7 @@ import openai
 import truststore
 from yarl import URL
 
-from mtagent.errors import AuthenticationError, BadRequest
+from mtagent.errors import AuthenticationError, BadRequest, ConfigError
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
@@ -202,6 +203,24 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     return RequestFailure(BadRequest, clean(what, key))
 
 
+_LOOPS: weakref.WeakKeyDictionary[Any, weakref.ref[asyncio.AbstractEventLoop]] = weakref.WeakKeyDictionary()
+"""The event loop in which each user's client was used last."""
+
+
+def _refuse_second_loop(client: Any) -> None:
+    """Raise :class:`ConfigError` for a user's client that another running loop uses: its connections belong to one."""
+    loop = asyncio.get_running_loop()
+    last_loop = _LOOPS[client]() if client in _LOOPS else None
+    if last_loop is loop:
+        return
+    if last_loop is not None and last_loop.is_running():
+        raise ConfigError(
+            "client: it is used in two event loops at once, and its connections belong to one of them: pass a function "
+            "that makes a client for each loop (client=make_client), or another client to each agent"
+        )
+    _LOOPS[client] = weakref.ref(loop)
+
+
 class SDKTransport:
     """Lets a client of the ``openai`` package post chat completions: a user's, or one made for ``endpoint``.
 
@@ -230,8 +249,11 @@ class SDKTransport:
     async def post(self, body: Body, seconds: float, read_limits: ReadLimits | None = None) -> object | RequestFailure:
         """The parsed reply body, or the failure. Gives up after ``seconds``.
 
-        A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it.
+        A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it. Raises
+        :class:`ConfigError` if such a client is used in several event loops at once.
         """
+        if self._endpoint is None:
+            _refuse_second_loop(self._client)
         key = ""
         _READ_LIMITS.set(read_limits)
         try:

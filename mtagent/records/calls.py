@@ -21,16 +21,18 @@ Schema = dict[str, Any]
 class Usage(Record):
     """Tokens and dollars as the servers reported them; adds up with ``+``.
 
-    ``input_tokens`` includes ``cached_tokens``, and ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts
-    calls that were answered from the store and cost nothing now; ``saved`` is what those of other runs cost when they
-    were made. ``batched`` counts those of ``calls`` that were answered in a batch, at its price. ``cost`` is in US
-    dollars; ``None`` = unknown price, and stays unknown in every sum.
+    ``input_tokens`` includes ``cached_tokens``, which were read from a prompt cache, and ``cache_write_tokens``, which
+    were written to one. ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts calls that were answered
+    from the store and cost nothing now; ``saved`` is what those of other runs cost when they were made. ``batched``
+    counts those of ``calls`` that were answered in a batch, at its price. ``cost`` is in US dollars; ``None`` = unknown
+    price, and stays unknown in every sum.
     """
 
     calls: int = 0
     reused: int = 0
     input_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
     batched: int = 0
@@ -47,6 +49,7 @@ class Usage(Record):
             reused=self.reused + other.reused,
             input_tokens=self.input_tokens + other.input_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             batched=self.batched + other.batched,

@@ -97,9 +97,10 @@ def write_report(
         )
     database = Path(store.database.path)
     refuse_overwriting([output], options.reads)
-    inputs = json.dumps([summary.inputs for summary in named_summaries(specs, store).values()])
+    summaries = named_summaries(specs, store)
+    inputs = json.dumps([summary.inputs for summary in summaries.values()])
     Target(output, force, inputs, database).refuse_taken_file()
-    all_runs = read_runs(specs, store)
+    all_runs = read_runs(summaries, store)
     if options.pairs:
         all_runs = in_pairs(all_runs, options.pairs)
     staged_runs, left_out = aligned(all_runs, shared=options.shared)

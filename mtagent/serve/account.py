@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter as Counts
-from collections.abc import Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf, nan
@@ -15,11 +14,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ModelError, MtagentError
-from mtagent.llm.budget import Amount, Budget
+from mtagent.llm.budget import Amount, Budget, CallKind
 from mtagent.llm.events import CallEvent, Event, RetryEvent
 from mtagent.records import Usage
 from mtagent.serve.access import ANYBODY, ApiKey
-from mtagent.serve.state import State
+from mtagent.serve.state import State, today
 from mtagent.text.amounts import dollars
 from mtagent.translators.protocol import Markup
 
@@ -97,6 +96,7 @@ class ServiceBudget(Budget):
         self._state = state
         self._refusals = metrics.budget_refusals
         self._reserved_today = 0.0
+        self._last_refusal = ""  # the day, of a call that the day's budget had no room for
 
     @property
     def limits_dollars(self) -> bool:
@@ -104,7 +104,17 @@ class ServiceBudget(Budget):
         limits = self._limits
         return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
 
-    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+    @property
+    def problems(self) -> list[str]:
+        """Which budgets of all requests are spent, for `/healthz`."""
+        problems = []
+        if self.is_spent:
+            problems.append("the budget of this server is spent")
+        if self._last_refusal == today():
+            problems.append("the budget of this day is spent")
+        return problems
+
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:
         """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
         try:
             amount = await super().reserve(worst, hint, kind=kind, sent=sent)
@@ -153,6 +163,8 @@ class ServiceBudget(Budget):
     def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
         if spent >= limit or spent + expected > limit:
             self._refusals.labels(period).inc()
+            if period == "day":
+                self._last_refusal = today()
             raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
 
 

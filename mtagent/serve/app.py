@@ -80,12 +80,15 @@ def make_app(
     for make_router in (own_router, libretranslate.router, deepl.router):
         app.include_router(make_router(service))
 
+    @app.head("/healthz", include_in_schema=False)
+    @app.head("/health", include_in_schema=False)
     @app.get("/healthz")
     @app.get("/health", tags=["LibreTranslate"])
     async def health() -> JSONResponse:
         health = service.health
         return JSONResponse(health, 200 if health["status"] in ("ok", "degraded") else 503)
 
+    @app.head("/livez", include_in_schema=False)
     @app.get("/livez")
     async def live() -> JSONResponse:
         return JSONResponse({"status": "ok"})
@@ -94,6 +97,29 @@ def make_app(
     async def metrics(request: Request) -> Response:
         service.admit(request)
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    _add_error_handlers(app)
+    app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
+    if allow_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(allow_origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["authorization", "content-type"],
+            expose_headers=[
+                "X-Mtagent-Changed",
+                "X-Mtagent-Failed",
+                "X-Mtagent-Late",
+                "X-Mtagent-Paused",
+                "X-Mtagent-Missing-Terms",
+            ],
+        )
+    app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
+    return app
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    """Answer each error in the form of the interface to which the path belongs."""
 
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
@@ -112,24 +138,6 @@ def make_app(
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
         return error_response(request.scope["path"], ServiceError(error.status_code, str(error.detail)), error.headers)
-
-    app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
-    if allow_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(allow_origins),
-            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["authorization", "content-type"],
-            expose_headers=[
-                "X-Mtagent-Changed",
-                "X-Mtagent-Failed",
-                "X-Mtagent-Late",
-                "X-Mtagent-Paused",
-                "X-Mtagent-Missing-Terms",
-            ],
-        )
-    app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
-    return app
 
 
 class HostMiddleware(TrustedHostMiddleware):
@@ -227,7 +235,8 @@ class ServiceMiddleware:
         if access.is_open:
             return True
         try:
-            access.find(request_key(request))
+            # For the log, if the request is refused before its route admits it.
+            REQUEST_ACCOUNT.get().key = access.find(request_key(request))
         except ServiceError:
             # Routes that only read check the key themselves, if they need one.
             if request.method not in ("GET", "HEAD", "OPTIONS") and not takes_key_in_body(request.scope["path"]):
@@ -367,9 +376,9 @@ class JsonLogFormatter(logging.Formatter):
                 values.append(value)
         return str(record.msg) % tuple(values) if values else str(record.msg)
 
-    def line(self, message: str) -> str:
+    def line(self, message: str, level: int) -> str:
         """Return a message as JSON."""
-        return self.format(logging.LogRecord("mtagent.serve", logging.INFO, "", 0, message, None, None))
+        return self.format(logging.LogRecord("mtagent.serve", level, "", 0, message, None, None))
 
 
 def shown_error(error: BaseException, log_texts: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -43,10 +44,11 @@ from mtagent.text import identification, languages
 from mtagent.text.terms import term_faults
 from mtagent.translators import aclose, wrap
 from mtagent.translators.protocol import BetweenTags
-from mtagent.web import field_problem, request_key
+from mtagent.web import field_problem, json_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
 HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
+_MOST_PAIRS_SHOWN = 10  # in the error for another pair
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 _MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
 CONCURRENCY = 256
@@ -184,6 +186,8 @@ class Service:
         problems = []
         if self.state.problem is not None:
             problems.append("usage cannot be written to the state file")
+        if isinstance(self.agent.budget, ServiceBudget):
+            problems += self.agent.budget.problems
         return problems
 
     def _count_cost(self, event: Event) -> None:
@@ -263,7 +267,12 @@ class Service:
                 return source, precise_target
             if _fits(source, offered_source):
                 return max(offered_source, source, key=len), precise_target
-        raise ServiceError(400, f"{source} to {target} is not supported")
+        offered = ", ".join(f"{source} to {target}" for source, target in self.pairs[:_MOST_PAIRS_SHOWN])
+        if len(self.pairs) > _MOST_PAIRS_SHOWN:
+            offered += " and more"
+        # Without a source language there is a problem with the target only.
+        requested = f"to {target}" if source == languages.UNKNOWN else f"{source} to {target}"
+        raise ServiceError(400, f"{requested} is not supported; this server translates {offered}")
 
     def detected(self, text: str, candidates: Collection[str] = ()) -> tuple[str, float]:
         """The likeliest language of ``text`` and its probability; unknown if none is likely.
@@ -285,7 +294,7 @@ class Service:
         return self.pairs or tuple(permutations(_OFFERED_BY_DEFAULT, 2))
 
     def check_size(self, texts: Sequence[str], context: Sequence[str | None], terms: Sequence[Term]) -> None:
-        """Raise :class:`ServiceError` for more or longer texts than the operator allows, or invalid ones.
+        """Raise :class:`ServiceError` for more or longer texts than the operator allows.
 
         ``context`` are texts around the ``texts``, which don't count as texts of the request.
         """
@@ -295,9 +304,6 @@ class Service:
         for text in (*texts, *context):
             if text and len(text) > limits.text:
                 raise ServiceError(413, f"a text is too long; the limit is {limits.text} characters")
-        for text in (*texts, *context):
-            if text and whole_characters(text) != text:
-                raise ServiceError(400, HALF_CHARACTER)
         if len(terms) > limits.terms:
             raise ServiceError(413, f"{len(terms)} terms are too many; the limit is {limits.terms} per request")
 
@@ -530,22 +536,27 @@ async def fields_of(request: Request) -> dict[str, Any]:
 
     Repeated fields of a query string or a form become lists.
     """
-    query = _fields(request.query_params)
-    if not await request.body():
-        return query
+    fields = _fields(request.query_params)
+    if await request.body():
+        fields |= await _body_fields(request)
+    if has_half_character(fields):
+        raise ServiceError(400, HALF_CHARACTER)
+    return fields
+
+
+async def _body_fields(request: Request) -> dict[str, Any]:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        return query | _fields(await request.form())
+        return _fields(await request.form())
     try:
         data = await request.json()
+    except json.JSONDecodeError as error:
+        raise ServiceError(400, json_problem(error.pos, error.msg)) from None
     except (ValueError, RecursionError):
         raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
         raise ServiceError(400, "the body is not a JSON object")
-    fields = query | data
-    if has_half_character(fields):
-        raise ServiceError(400, HALF_CHARACTER)
-    return fields
+    return data
 
 
 def _fields(values_by_name: ImmutableMultiDict[str, Any]) -> dict[str, Any]:

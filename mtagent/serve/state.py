@@ -18,10 +18,11 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from mtagent.errors import StoreError
 from mtagent.records import Chain
@@ -48,6 +49,7 @@ CREATE TABLE IF NOT EXISTS segments (
     at TEXT NOT NULL, key TEXT NOT NULL, source_lang TEXT NOT NULL, target_lang TEXT NOT NULL, source TEXT NOT NULL,
     given TEXT, text TEXT NOT NULL, state TEXT NOT NULL, dollars REAL);
 CREATE TABLE IF NOT EXISTS days (day TEXT PRIMARY KEY, dollars REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS writes (server TEXT PRIMARY KEY, number INTEGER NOT NULL);
 """
 _ADD_USAGE = """INSERT INTO usage VALUES (?, ?, max(0, ?), ?, ?) ON CONFLICT DO UPDATE SET
     characters = max(0, characters + ?), dollars = dollars + excluded.dollars,
@@ -58,6 +60,7 @@ _ADD_TEXT = "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _OPEN_ACCOUNT = "INSERT OR IGNORE INTO usage VALUES (?, ?, 0, 0, 0)"
 _CHARGE = """UPDATE usage SET characters = characters + :characters WHERE key = :key AND month = :month
     AND (:limit IS NULL OR characters + :characters <= :limit)"""
+_LAST_WRITE = "SELECT max(number) FROM writes WHERE server = ?"
 _SPENT = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
 Pair = tuple[str, str]
 Month = str
@@ -86,6 +89,21 @@ class _Charge:
     outcome: asyncio.Future[ServiceError | None]
 
 
+class _OpenFile(NamedTuple):
+    """The connections to a state file: one for the event loop, and one for the thread that writes usage."""
+
+    db: sqlite3.Connection
+    writer: sqlite3.Connection  # so that a write that waits for the file doesn't keep the event loop from reading
+    salt: bytes
+    # Of the file, whatever its name, and of the file beside it to which SQLite writes first; None in memory.
+    identity: tuple[int, int] | None
+    log_identity: tuple[int, int] | None
+
+    def close(self) -> None:
+        self.writer.close()
+        self.db.close()
+
+
 @dataclass
 class _Unwritten:
     """Amounts to add to those in the file."""
@@ -110,29 +128,16 @@ class State:
     """
 
     def __init__(self, path: Path | None, keep: Keep = "none") -> None:
-        try:
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch(mode=0o600)
-            self._db = sqlite3.connect(path or ":memory:", check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(_TABLES)
-            self._db.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(32),))
-            ((salt,),) = self._db.execute("SELECT value FROM settings WHERE name = 'salt'")
-            self._db.commit()
-            self._db.execute(f"PRAGMA busy_timeout = {int(1000 * GLOSSARY_SECONDS)}")
-            self._writer, self._thread = self._db, None
-            if path is not None:
-                # A connection of its own, so that a write that waits for the file doesn't keep others from reading.
-                self._writer = sqlite3.connect(path, timeout=WRITE_SECONDS, check_same_thread=False)
-                self._writer.execute("PRAGMA synchronous = NORMAL")
-                self._thread = ThreadPoolExecutor(1, "mtagent-state")
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"{path}: cannot be opened: {error}") from None
+        self._file = _opened(path)
+        self._thread: ThreadPoolExecutor | None = None
+        if path is not None:
+            self._thread = ThreadPoolExecutor(1, "mtagent-state")
+        self._former_file: _OpenFile | None = None  # one that was deleted or replaced, to be closed
         self._path = path
         self._keep = keep
-        self._salt = bytes.fromhex(salt)
+        self._server = str(uuid.uuid4())
+        # The file has the number of this server's last write, from which readers see whether it is complete.
+        self._write_number = 0
         self._charges: list[_Charge] = []
         self._unwritten = _Unwritten()
         self._in_writing = _Unwritten()  # by the thread now
@@ -149,18 +154,29 @@ class State:
     def spent_by(self, key: str) -> Spent:
         """The usage of ``key`` in this month. Raises :class:`sqlite3.Error`."""
         key_and_month = key, this_month()
-        row = self._db.execute(_SPENT, key_and_month).fetchone()
+        row, unwritten = self._read(_SPENT, key_and_month)
         spent = Spent(row[0], row[1], bool(row[2])) if row else Spent()
-        for unwritten in (self._in_writing, self._unwritten):
-            spent.add(unwritten.usage.get(key_and_month, Spent()))
+        for amounts in unwritten:
+            spent.add(amounts.usage.get(key_and_month, Spent()))
         return spent
 
     def dollars_today(self) -> float:
         """The dollars of this day, with what other servers spent. Raises :class:`sqlite3.Error`."""
         day = today()
-        row = self._db.execute("SELECT dollars FROM days WHERE day = ?", (day,)).fetchone()
-        in_memory = sum(unwritten.days.get(day, 0.0) for unwritten in (self._in_writing, self._unwritten))
-        return in_memory + (row[0] if row else 0.0)
+        row, unwritten = self._read("SELECT dollars FROM days WHERE day = ?", (day,))
+        dollars = row[0] if row else 0.0
+        return float(dollars + sum(amounts.days.get(day, 0.0) for amounts in unwritten))
+
+    def _read(self, query: str, parameters: Sequence[str]) -> tuple[Sequence[Any] | None, list[_Unwritten]]:
+        """The first row of a query, and the amounts in memory that were not in the file when it was read."""
+        db = self._file.db
+        with db:
+            db.execute("BEGIN")  # both statements see the same state of the file
+            row = db.execute(query, parameters).fetchone()
+            ((last_write,),) = db.execute(_LAST_WRITE, (self._server,))
+        if last_write == self._write_number:
+            return row, [self._unwritten]
+        return row, [self._in_writing, self._unwritten]
 
     @property
     def unwritten_characters(self) -> int:
@@ -229,6 +245,7 @@ class State:
         """Write in one transaction, and tell the requests that wait for it."""
         charges, self._charges = self._charges, []
         self._in_writing, self._unwritten = self._unwritten, _Unwritten()
+        self._write_number += 1
         failure = None
         try:
             if self._thread is None:
@@ -246,6 +263,9 @@ class State:
         finally:
             self._in_writing = _Unwritten()
             self._writing = None
+            if self._former_file is not None:
+                self._former_file.close()
+                self._former_file = None
         self._note(failure)
         for charge, refusal in zip(charges, refusals, strict=True):
             if not charge.outcome.done():  # the client may have disconnected
@@ -253,17 +273,53 @@ class State:
 
     def _commit(self, charges: Sequence[_Charge], unwritten: _Unwritten) -> list[ServiceError | None]:
         """Write in one transaction, and return which charges are refused. Raises :class:`sqlite3.Error`."""
+        if self._path is not None and _identity(self._path) != self._file.identity:
+            raise sqlite3.OperationalError(self._open_again(self._path))
         refusals: list[ServiceError | None] = []
-        self._writer.execute("BEGIN IMMEDIATE")
-        with self._writer:
+        writer = self._file.writer
+        writer.execute("BEGIN IMMEDIATE")
+        with writer:
             for (key, month), spent in unwritten.usage.items():
                 count = spent.characters
-                self._writer.execute(_ADD_USAGE, (key, month, count, spent.dollars, spent.unpriced, count))
-            self._writer.executemany(_ADD_DAY, unwritten.days.items())
-            self._writer.executemany(_ADD_TEXT, unwritten.texts)
+                writer.execute(_ADD_USAGE, (key, month, count, spent.dollars, spent.unpriced, count))
+            writer.executemany(_ADD_DAY, unwritten.days.items())
+            writer.executemany(_ADD_TEXT, unwritten.texts)
+            if unwritten.usage or unwritten.days:
+                writer.execute("INSERT OR REPLACE INTO writes VALUES (?, ?)", (self._server, self._write_number))
             for charge in charges:
-                refusals.append(_refusal(self._writer, charge))
+                refusals.append(_refusal(writer, charge))
         return refusals
+
+    def _open_again(self, path: Path) -> str:
+        """Open the file that is now at ``path``, and return what became of the former one.
+
+        If it was deleted, it is written again: SQLite still has it open, with all that it held.
+        """
+        former = self._file
+        former.writer.execute("BEGIN IMMEDIATE")  # other servers that have the former file open wait
+        try:
+            if not path.exists():
+                problem = "the file was deleted; it was made again with all that it held"
+                self._restore(path)
+            else:
+                problem = "another file has taken its place, and is used from now on"
+                if _identity(_beside(path, "-wal")) == former.log_identity:
+                    _remove_log(path)
+            self._former_file, self._file = former, _opened(path)
+        finally:
+            former.writer.rollback()
+        return problem
+
+    def _restore(self, path: Path) -> None:
+        copy = _beside(path, f".{uuid.uuid4()}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            copy.touch(mode=0o600)
+            self._file.db.execute("VACUUM INTO ?", (str(copy),))
+            _remove_log(path)
+            copy.rename(path)
+        finally:
+            copy.unlink(missing_ok=True)
 
     def _note(self, failure: str | None) -> None:
         """Report a write that failed, and the first one that succeeds again; the log has each problem once."""
@@ -272,7 +328,7 @@ class State:
         if failure == self.problem:
             return
         if failure is None:
-            logger.warning("the state file is written again; nothing that was counted is lost")
+            logger.warning("the state file is written again, with all that waited for it")
         else:
             logger.error("%s: usage cannot be written, and is tried again every second: %s", self._path, failure)
         self.problem = failure
@@ -294,8 +350,9 @@ class State:
             )
         if self._thread is not None:
             self._thread.shutdown()
-            self._writer.close()
-        self._db.close()
+        with suppress(sqlite3.Error), self._file.writer as writer:  # a row that stays does no harm
+            writer.execute("DELETE FROM writes WHERE server = ?", (self._server,))
+        self._file.close()
 
     # -- texts
 
@@ -303,7 +360,7 @@ class State:
         """``text`` as it is stored: itself, or its keyed hash."""
         if text is None or self._keep == "texts":
             return text
-        return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return hmac.new(self._file.salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
     async def kept(self, key: str, source: str | None, limit: int) -> list[dict[str, Any]]:
         """The newest stored texts of ``key``, at most ``limit``; with ``source`` only texts that have this source.
@@ -314,7 +371,7 @@ class State:
         names = ("at", "source_lang", "target_lang", "source", "given", "text", "state", "dollars")
         query = f"SELECT {', '.join(names)} FROM segments WHERE key = ? AND (? IS NULL OR source = ?)"
         stored_source = self._kept(source)
-        rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, stored_source, stored_source, limit))
+        rows = self._file.db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, stored_source, stored_source, limit))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     # -- glossaries
@@ -330,23 +387,68 @@ class State:
         """Store ``glossary``, and replace one with the same id."""
         terms = json.dumps([[*pair, terms] for pair, terms in glossary.dictionaries.items()], ensure_ascii=False)
         row = glossary.id, key, glossary.name, glossary.created, terms
-        with self._db:
-            self._db.execute("INSERT OR REPLACE INTO glossaries VALUES (?, ?, ?, ?, ?)", row)
+        with self._file.db as db:
+            db.execute("INSERT OR REPLACE INTO glossaries VALUES (?, ?, ?, ?, ?)", row)
 
     def glossaries(self, key: str, number: str | None = None) -> list[StoredGlossary]:
         """All glossaries of ``key``, or the one with the id ``number``; none of other keys."""
         query = "SELECT id, name, created, dictionaries FROM glossaries WHERE key = ? AND (? IS NULL OR id = ?)"
         glossaries = []
-        for id_, name, created, data in self._db.execute(f"{query} ORDER BY created", (key, number, number)):
+        for id_, name, created, data in self._file.db.execute(f"{query} ORDER BY created", (key, number, number)):
             dictionaries = {(source, target): terms for source, target, terms in json.loads(data)}
             glossaries.append(StoredGlossary(id_, name, created, dictionaries))
         return glossaries
 
     def delete_glossary(self, key: str, number: str) -> bool:
         """Delete a glossary of ``key``, and return whether it existed."""
-        with self._db:
-            deletion = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
+        with self._file.db as db:
+            deletion = db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
         return deletion.rowcount > 0
+
+
+def _opened(path: Path | None) -> _OpenFile:
+    """Open the file, which is made if it is missing. Raises :class:`StoreError`."""
+    identity = log_identity = None
+    try:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            identity = _identity(path)
+        db = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.executescript(_TABLES)
+        db.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(32),))
+        ((salt,),) = db.execute("SELECT value FROM settings WHERE name = 'salt'")
+        db.commit()
+        db.execute(f"PRAGMA busy_timeout = {int(1000 * GLOSSARY_SECONDS)}")
+        writer = db
+        if path is not None:
+            writer = sqlite3.connect(path, timeout=WRITE_SECONDS, check_same_thread=False)
+            writer.execute("PRAGMA synchronous = NORMAL")
+            log_identity = _identity(_beside(path, "-wal"))
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{path}: cannot be opened: {error}") from None
+    return _OpenFile(db, writer, bytes.fromhex(salt), identity, log_identity)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _remove_log(path: Path) -> None:
+    """Remove what SQLite wrote beside a file that is no longer at ``path``: it would add that to the new file."""
+    for suffix in ("-wal", "-shm"):
+        _beside(path, suffix).unlink(missing_ok=True)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """The numbers of the device and of the file at ``path``; ``None`` if there is no file."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _refusal(db: sqlite3.Connection, charge: _Charge) -> ServiceError | None:

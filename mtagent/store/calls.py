@@ -27,25 +27,29 @@ from mtagent.store.rows import (
 logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
-    finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
-    batched, cost, seconds, at, retries, waited) VALUES ({", ".join("?" * 23)})"""
+    finish_reason, logprobs, error, calls, input_tokens, cached_tokens, cache_write_tokens,
+    output_tokens, reasoning_tokens, batched, cost, seconds, at, retries, waited) VALUES ({", ".join("?" * 24)})"""
 
-_USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "batched", "cost")
+_USAGE_FIELDS = (
+    *("calls", "input_tokens", "cached_tokens", "cache_write_tokens"),
+    *("output_tokens", "reasoning_tokens", "batched", "cost"),
+)
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
 _RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AS is_of_run,
     :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
-    reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens,
-    reasoning_tokens, batched, cost
+    reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, cache_write_tokens,
+    output_tokens, reasoning_tokens, batched, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, is_of_run DESC, calls.id LIMIT 1"""
 
-_USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
-    total(reasoning_tokens), total(batched), sum(cost) FROM calls WHERE run_id = ?
+_USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens),
+    total(cache_write_tokens), total(output_tokens), total(reasoning_tokens), total(batched), sum(cost)
+    FROM calls WHERE run_id = ?
     GROUP BY model, cost IS NULL, cost IS NULL AND input_tokens + output_tokens = 0"""
 
-_EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
-    batched, cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
+_EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tokens, cache_write_tokens, output_tokens,
+    reasoning_tokens, batched, cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
 _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
 # A useless attempt has a row of its own, without seconds: the row of its call counts them. Those of a call in a batch

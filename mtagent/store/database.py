@@ -204,7 +204,10 @@ _DIALOGUE = f"""CREATE VIEW dialogue AS
 # How many of the calls were answered in a batch
 _BATCHED = "ALTER TABLE calls ADD COLUMN batched INTEGER NOT NULL DEFAULT 0"
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,))
+# How many of the input tokens were written to a prompt cache
+_CACHE_WRITES = "ALTER TABLE calls ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0"
+
+MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,))
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

@@ -196,7 +196,11 @@ class Store:
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
-        return [self.run(name) for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
+        return [self.run(name) for name in self.names()]
+
+    def names(self) -> list[str]:
+        """The names of all runs, oldest first."""
+        return [name for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
 
     def newest(self, kind: RunKind) -> str:
         """The name of the run of this kind that was worked on last. Raises :class:`StoreError` without one."""

@@ -536,6 +536,95 @@ def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
             yield doubled.complaint
 
 
+# -- strings of programs, whose layout is fixed
+
+
+def white_space(text: str) -> dict[str, str | int]:
+    """The white space that must stay, by what a complaint calls it."""
+    lead = text[: len(text) - len(text.lstrip())]
+    trail = text[len(text.rstrip()) :] if len(lead) < len(text) else ""
+    return {
+        "leading white space is": lead,
+        "trailing white space is": trail,
+        "the number of tabs is": text.count("\t"),
+    }
+
+
+def same_white_space(segment: Segment, text: str) -> Iterator[str]:
+    """White space at both ends and tabs are those of the source."""
+    in_source = white_space(segment.source)
+    for name, value in white_space(text).items():
+        if value != in_source[name]:
+            yield f"{name} {value!r} instead of {in_source[name]!r}"
+
+
+_WRAPPED = 50
+"""Characters. Texts with longer lines were wrapped, and a translation wraps at other places."""
+_TOO_LONG = 1.25
+"""Times the longest line of the source: probably two lines in one."""
+
+
+def same_lines(segment: Segment, text: str) -> Iterator[str]:
+    """The text has as many lines as the source, or as many paragraphs if lines are wrapped."""
+    source_lines, lines = segment.source.strip().splitlines(), text.strip().splitlines()
+    if len(source_lines) == len(lines):
+        return
+    if max(map(len, source_lines), default=0) < _WRAPPED:
+        yield f"{len(lines)} lines instead of {len(source_lines)}"
+        return
+    source_breaks, breaks = (sum(not line.strip() for line in some) for some in (source_lines, lines))
+    if breaks != source_breaks:
+        yield f"{breaks + 1} paragraphs instead of {source_breaks + 1}"
+    elif len(lines) < len(source_lines) and max(map(len, lines)) > _TOO_LONG * max(map(len, source_lines)):
+        yield f"{len(lines)} lines instead of {len(source_lines)}, and one is too long"
+
+
+_LAST_MARK = regex.compile(r"(?P<mark>\.\.\.|[.。।։!！?？؟;:：…])(?P<closers>[\p{Pe}\p{Pf}\"']*+)\s*+\Z")
+_MARKS_ALIKE = {"。": ".", "।": ".", "։": ".", "！": "!", "？": "?", "؟": "?", "：": ":", "...": "…"}
+_MARK_NAMES = {"?": "question mark", ":": "colon", "…": "ellipsis"}
+
+
+def _last_mark(text: str, lang: str) -> str:
+    """The mark that ends the text, in its ASCII or shortest form; empty without one."""
+    match = _LAST_MARK.search(text[-20:])
+    if match is None:
+        return ""
+    mark = match["mark"]
+    if match["closers"] and _MARKS_ALIKE.get(mark, mark) in (":", "…"):  # [:alpha:]
+        return ""
+    if mark == ";" and scripts.language_of(lang) == "el":
+        return "?"
+    return _MARKS_ALIKE.get(mark, mark)
+
+
+def same_end_mark(segment: Segment, text: str) -> Iterator[str]:
+    """A text ends in a question mark, a colon or an ellipsis if its source does, where the script has such marks."""
+    if scripts.script_of(segment.target_lang) in scripts.WITHOUT_FINAL_MARKS or not text.strip():
+        return
+    source_mark, mark = _last_mark(segment.source, segment.source_lang), _last_mark(text, segment.target_lang)
+    if source_mark == mark:
+        return
+    if source_mark in _MARK_NAMES:
+        yield f"the {_MARK_NAMES[source_mark]} at the end is missing"
+    elif mark in _MARK_NAMES:
+        yield f"the {_MARK_NAMES[mark]} at the end is not in the source"
+
+
+_LONG = 20
+"""Characters. Shorter texts may become much longer or shorter."""
+_MOST_TIMES = 4
+
+
+def similar_length(segment: Segment, text: str) -> Iterator[str]:
+    """A text is at most four times as long as its source, and no shorter than a quarter, except in CJK scripts."""
+    if not (scripts.has_spaces(segment.source_lang) and scripts.has_spaces(segment.target_lang)):
+        return
+    source_length, length = len(segment.source.strip()), len(text.strip())
+    shorter, longer = sorted((source_length, length))
+    if longer >= _LONG and 0 < shorter * _MOST_TIMES < longer:
+        yield f"{length} characters for {source_length} in the source"
+
+
 # -- by name
 
 CHECKS: dict[str, Check] = {
@@ -547,3 +636,11 @@ CHECKS: dict[str, Check] = {
     "max_length": max_length,
 }
 """The checks that the evaluator ``rules`` shares with the guards of the same names."""
+STRING_CHECKS: dict[str, Check] = {
+    "white-space": same_white_space,
+    "lines": same_lines,
+    "end-mark": same_end_mark,
+    "length": similar_length,
+    "markdown": markdown,
+}
+"""The checks that ``mtagent check`` adds to those of the evaluator ``rules``."""

@@ -57,11 +57,11 @@ def parse_pair(pair: str) -> tuple[str, str]:
     if len(readings) == 1 or len(as_written) == 1:
         return (as_written or list(readings))[0]
     if readings:
-        shown = " or ".join(f"{source} -> {target}" for source, target in sorted(as_written or readings))
-        raise ConfigError(f"{pair!r} can be read as {shown}; give --source-lang and --target-lang")
+        ways = [f"{source}:{target}" for source, target in sorted(as_written or readings)]
+        raise ConfigError(f"{pair!r} can be read in several ways; write {' or '.join(ways)}")
     unknown = [half for half in halves[0] if not _code(half)] if len(halves) == 1 else []
     culprit = "".join(f"; unknown language {half!r}{_suggestion(half)}" for half in unknown)
-    raise ConfigError(f"{pair!r} is not a language pair such as 'en-es'{culprit}; give --source-lang and --target-lang")
+    raise ConfigError(f"{pair!r} is not a language pair such as en-es or en:pt-BR{culprit}")
 
 
 def pair_of(source_lang: str, target_lang: str) -> str:

@@ -284,10 +284,13 @@ _TAG = regex.compile(
     r"""
     <(?P<close>/?) (?P<name>[A-Za-z_][\w.-]*+ (?::[\w.-]++)?+) (?=[\s/>])
     (?P<attributes> (?: [^<>"'] | "[^"<]*+" | '[^'<]*+' )*+ ) >
+    | <(?P<close>/?) (?P<name>[0-9]{1,9}+) (?P<attributes>/?) >
     | <!--|-->|<!\[CDATA\[|\]\]>
     """,
     flags=regex.VERBOSE,
 )
+NUMBERED_TAG = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
+"""What stands for an inline tag of a localization file: ``<1>``, ``</1>`` or ``<2/>``."""
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
@@ -297,7 +300,7 @@ _TRANSLATABLE = regex.compile(
 
 
 class Tag(NamedTuple):
-    """An HTML or XML tag. ``kind`` is ``open``, ``close`` or ``empty``; comment marks are ``empty``."""
+    """An HTML, XML or numbered tag. ``kind`` is ``open``, ``close`` or ``empty``; comment marks are ``empty``."""
 
     key: str
     start: int
@@ -308,7 +311,7 @@ class Tag(NamedTuple):
 
 @remembered
 def tags(text: str) -> tuple[Tag, ...]:
-    """HTML and XML tags, comment and CDATA marks. Values of attributes that are text for readers do not count."""
+    """HTML, XML and numbered tags, comment and CDATA marks. Attributes' values that readers see do not count."""
     if "<" not in text and "-->" not in text:
         return ()
     tags = []

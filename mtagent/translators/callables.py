@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import threading
 import weakref
 from collections import deque
@@ -35,6 +34,7 @@ from typing import Any, NamedTuple
 from langcodes import Language
 
 from mtagent.errors import ConfigError, LanguageNeeded, MtagentError, TranslatorError
+from mtagent.processes import begin_in_children
 from mtagent.records import Draft, Segment
 from mtagent.text.languages import UNKNOWN, normalise
 from mtagent.translators.protocol import checked, line_by_line
@@ -130,8 +130,8 @@ class CallableTranslator:
         self._one_at_a_time = is_async and one_at_a_time
         self._threads: ThreadPoolExecutor | None = None  # an async function needs none
         if not is_async:
-            self.make_threads()
-            _in_threads.add(self)
+            self.begin_in_child()
+            begin_in_children(self)
         self.batch_size = 1
         if takes_list:
             self.batch_size = batch_size
@@ -140,9 +140,9 @@ class CallableTranslator:
             in_flight = _IN_FLIGHT
         self._lists = _Lists(self._translate_all, self.batch_size, in_flight)
 
-    def make_threads(self) -> None:
-        """Make the threads that call a sync function."""
-        self._threads = _threads_of(self._called_object, self._thread_safe)
+    def begin_in_child(self) -> None:
+        """Make the threads that call a sync function, at the start and in a forked process."""
+        self._threads = _threads.of(self._called_object, self._thread_safe)
 
     async def draft(self, segment: Segment) -> Draft:
         """Translate the source of ``segment``; a blank source is returned as it is, without a call."""
@@ -234,29 +234,38 @@ def _text_in(reply: object) -> object:
 
 # -- one call at a time
 
-_pools: dict[int, tuple[Callable[[], object], ThreadPoolExecutor]] = {}
-_pools_lock = threading.Lock()
+
+class _Threads:
+    """The threads that call functions. A thread outlives a cancelled task, so calls are limited by threads."""
+
+    def __init__(self) -> None:
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self) -> None:
+        """Forget the threads of the parent, one of which may have held the lock."""
+        self._by_owner: dict[int, tuple[Callable[[], object], ThreadPoolExecutor]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, owner: object, thread_safe: bool) -> ThreadPoolExecutor:
+        """Those that call ``owner``: one for an object that is not ``thread_safe``, however often it is wrapped."""
+        if thread_safe:
+            return ThreadPoolExecutor(_IN_FLIGHT)
+        with self._lock:
+            if id(owner) in self._by_owner:
+                owner_of_pool, pool = self._by_owner[id(owner)]
+                if owner_of_pool() is owner:  # not an object that was freed, and had the same id
+                    return pool
+            pool = ThreadPoolExecutor(1)
+            try:
+                self._by_owner[id(owner)] = weakref.ref(owner), pool
+                weakref.finalize(owner, self._by_owner.pop, id(owner), None)
+            except TypeError:  # it allows no weak references: it is kept alive
+                self._by_owner[id(owner)] = (lambda: owner), pool
+            return pool
 
 
-def _threads_of(owner: object, thread_safe: bool) -> ThreadPoolExecutor:
-    """The threads that call ``owner``: one for an object that is not ``thread_safe``, however often it is wrapped.
-
-    A thread outlives a cancelled task, so calls are limited by threads and not by tasks.
-    """
-    if thread_safe:
-        return ThreadPoolExecutor(_IN_FLIGHT)
-    with _pools_lock:
-        if id(owner) in _pools:
-            owner_of_pool, pool = _pools[id(owner)]
-            if owner_of_pool() is owner:  # not an object that was freed, and had the same id
-                return pool
-        pool = ThreadPoolExecutor(1)
-        try:
-            _pools[id(owner)] = weakref.ref(owner), pool
-            weakref.finalize(owner, _pools.pop, id(owner), None)
-        except TypeError:  # it allows no weak references: it is kept alive
-            _pools[id(owner)] = (lambda: owner), pool
-        return pool
+_threads = _Threads()  # before any translator, so that in a forked process it forgets its parent's threads first
 
 
 _turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Lock]] = weakref.WeakKeyDictionary()
@@ -265,22 +274,6 @@ _turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.L
 def _turn_of(owner: object) -> asyncio.Lock:
     """The lock of the running event loop for ``owner``, an async function or its object."""
     return _turns.setdefault(asyncio.get_running_loop(), {}).setdefault(id(owner), asyncio.Lock())
-
-
-_in_threads: weakref.WeakSet[CallableTranslator] = weakref.WeakSet()
-
-
-def _begin_in_child() -> None:
-    """Make new threads in a forked process, which has none of its parent's."""
-    global _pools_lock
-    _pools_lock = threading.Lock()  # a thread of the parent may have held it
-    _pools.clear()
-    for translator in list(_in_threads):
-        translator.make_threads()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 # -- lists of texts

@@ -79,8 +79,10 @@ def checked(reply: object, name: str) -> str:
 # Texts with markup
 
 Markup = Literal["html", "xml"]
-_TAG = regex.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[/!?]?[A-Za-z_](?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+>", regex.S)
-_NAME = regex.compile(r"</?([A-Za-z_][\w:.-]*)")
+_TAG = regex.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[/!?]?[A-Za-z_](?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+>|</?[0-9]{1,9}/?>", regex.S
+)
+_NAME = regex.compile(r"</?([A-Za-z_][\w:.-]*|[0-9]++)")
 _UNTRANSLATED = regex.compile(r"""(?i)\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*["'][^"']*\bnotranslate\b""")
 _TEXTS_AT_A_TIME = 32
 _RAW = frozenset({"script", "style", "code", "pre"})

@@ -43,6 +43,7 @@ def parse(arguments: list[str]) -> tuple[int, float, Settings]:
     parser.add_argument("--truncate-below", type=int, metavar="TOKENS")
     parser.add_argument("--no-usage", dest="usage", action="store_false")
     parser.add_argument("--no-cached-tokens", dest="cached_tokens", action="store_false")
+    parser.add_argument("--cached-to-marks", action="store_true", help="cache as since GPT-5.6; needs --o200k")
     parser.add_argument("--o200k", action="store_true", help="count tokens, schema and tools included, as OpenAI does")
     parser.add_argument("--reasoning-tokens", type=int, default=usual.reasoning_tokens)
     parser.add_argument(

@@ -61,6 +61,34 @@ def paragraph(body: Body) -> str:
     )
 
 
+def tags(body: Body) -> str:
+    """Every stage moves, drops, doubles, invents or crosses numbered tags."""
+    shaken = _answer(body, lambda source, text: shaken_tags(text.replace("acertado", "correcto")))
+    if body["messages"][0]["content"].startswith("You are a professional translator"):
+        return shaken_tags(shaken)
+    return shaken.replace('"suggestion": "acertado"', '"suggestion": "acertado <99/>"')
+
+
+_TAG = re.compile(r"</?\d+/?>")
+
+
+def shaken_tags(text: str) -> str:
+    """``text`` with its numbered tags moved, which is allowed, or broken; which one depends on the text."""
+    found = _TAG.findall(text)
+    kind = zlib.crc32(text.encode()) % 6
+    if not found or kind == 0:
+        return text
+    if kind == 1:  # all text first, and the tags behind it
+        return _TAG.sub("", text).rstrip() + " " + "".join(found)
+    if kind == 2:
+        return text.replace(found[0], "", 1)
+    if kind == 3:
+        return f"{text} {found[0]}"
+    if kind == 4:
+        return f"{text} <98>x</98>"
+    return _TAG.sub(lambda match: found.pop(), text)  # in reverse order
+
+
 def copied(body: Body) -> str:
     """The proofreader hands in the source."""
     return _answer(body, lambda source, text: source)

@@ -49,8 +49,6 @@ class Simulator:
         self._recent: deque[float] = deque()
         self._prefixes = replies.PrefixCache(1 if self.settings.o200k else replies.CHARS_PER_TOKEN)
         self._marks = replies.MarkCache()
-        self.written_tokens = 0
-        """How many tokens were written to the cache up to marks, which costs more."""
         self._received = 0
         self._hanging = asyncio.Event()
         self.arrived: list[tuple[str, dict[str, str]]] = []
@@ -272,7 +270,6 @@ class Simulator:
         cached = written = 0
         if self.settings.cached_tokens and self.settings.cached_to_marks:
             cached, written = self._marks.cached([*map(replies.in_o200k, replies.marked_prompts(body))])
-            self.written_tokens += written
         elif self.settings.cached_tokens:
             cached = self._prefixes.cached(prompt)
         return {**reply, "usage": replies.usage(*numbers, cached, self.settings.reasoning_tokens, written)}

@@ -1,0 +1,124 @@
+"""The lock file of a project's localization files: the texts that were improved, as hashes, for a repository.
+
+A line is for one text: the file, the id, the hash of its source and the hash of its target, with tabs between them.
+Lines are sorted, so that two branches merge. After a merge that kept both lines of a text, each of them counts::
+
+    # mtagent.lock 1: texts that mtagent has worked on, with hashes of source and target. Commit this file.
+    locales/de.po	Open	6c5e2f7c01e4a2b5	0b1c8d3e6f7a9b2c
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mtagent.errors import InputError
+from mtagent.formats.documents import TranslationUnit
+from mtagent.formats.files import lines_of, write_pieces
+
+HEADER = "# mtagent.lock 1: texts that mtagent has worked on, with hashes of source and target. Commit this file."
+_SHOWN_KEY = 60
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\x04": "\\4"})
+Standing = Literal["new", "done", "changed", "edited"]
+"""What a lock knows of a text: it is new, done, done before its source changed, or edited by people since."""
+
+
+class LockedHashes(NamedTuple):
+    """The hashes of a text's source and target."""
+
+    source: str
+    target: str
+
+
+class Lock:
+    """The lock file at ``path``, which need not exist yet. Raises :class:`InputError` for a line that isn't one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._hashes: dict[str, dict[str, set[LockedHashes]]] = {}  # by file and key
+        self._names: dict[Path, str] = {}
+        self._updated: set[str] = set()
+        if path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        for line in lines_of(self.path):
+            text = line.text.strip()
+            if line.number == 1 and not text.startswith("# mtagent.lock 1"):
+                raise InputError(f"{self.path}:1: is not a lock file of mtagent; it begins with {HEADER[:16]!r}")
+            if not text or text.startswith("#"):
+                continue
+            cells = line.text.split("\t")
+            if len(cells) != 4:
+                raise InputError(
+                    f"{self.path}:{line.number}: expected a file, an id and two hashes with tabs between them, found "
+                    f"{text[:40]!r}; if this is the mark of a merge conflict, keep the lines of both sides"
+                )
+            file, key, source, target = cells
+            self._hashes.setdefault(file, {}).setdefault(key, set()).add(LockedHashes(source, target))
+
+    def standing(self, file: Path, unit: TranslationUnit) -> Standing:
+        """What the lock knows of a unit of ``file``. A text that a person emptied is new."""
+        known = self._hashes.get(self._name(file), {}).get(_key(unit.id))
+        if not known:
+            return "new"
+        hashes = hashes_of(unit.source, unit.target)
+        if hashes in known:
+            return "done"
+        if not (unit.target or "").strip():
+            return "new"
+        written = {each.target for each in known}
+        return "changed" if hashes.target in written else "edited"
+
+    def update(
+        self, file: Path, ids: Iterable[str], finished: Mapping[str, LockedHashes], to_do: Collection[str]
+    ) -> None:
+        """Note what became of the units ``finished``, and forget those ``to_do`` and those that aren't in ``ids``."""
+        former = self._hashes.get(self._name(file), {})
+        current: dict[str, set[LockedHashes]] = {}
+        for unit_id in ids:
+            key = _key(unit_id)
+            if unit_id in finished:
+                current[key] = {finished[unit_id]}
+            elif key in former and unit_id not in to_do:
+                current[key] = former[key]
+        self._hashes[self._name(file)] = current
+        self._updated.add(self._name(file))
+
+    def write(self) -> None:
+        """Write the lock file, sorted by file and id. What another process has noted of other files stays."""
+        hashes = dict(Lock(self.path)._hashes)
+        for name in self._updated:
+            hashes[name] = self._hashes[name]
+        lines = []
+        for file, keys in sorted(hashes.items()):
+            for key, known in sorted(keys.items()):
+                lines += ["\t".join((file, key, *hashes)) + "\n" for hashes in sorted(known)]
+        write_pieces(self.path, f"{HEADER}\n", lines)
+
+    def _name(self, file: Path) -> str:
+        """The file as seen from the folder of the lock file, with slashes on every system."""
+        if file not in self._names:
+            name = os.path.relpath(file.resolve(), self.path.resolve().parent)
+            self._names[file] = Path(name).as_posix().translate(_ESCAPES)
+        return self._names[file]
+
+
+def hashes_of(source: str, target: str | None) -> LockedHashes:
+    """The hashes of a text; a target that isn't there is an empty one."""
+    return LockedHashes(_hash(source), _hash(target or ""))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def _key(unit_id: str) -> str:
+    """An id as one cell; ids of PO files are whole texts, and are cut."""
+    cell = unit_id.translate(_ESCAPES)
+    if len(cell) <= _SHOWN_KEY:
+        return cell
+    return f"{cell[:_SHOWN_KEY]}… {_hash(unit_id)}"

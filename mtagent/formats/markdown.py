@@ -1,0 +1,147 @@
+"""Markdown: headings, paragraphs, items and cells are translated; code, front matter, HTML and link targets stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import regex
+
+from mtagent.errors import InputError, MissingExtra
+from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
+from mtagent.formats.prose import Passage, ProseFile
+from mtagent.text import scripts
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_FRONT_MATTER = regex.compile(
+    r"\A(?:---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+)[ \t]*(?:\r?\n|\Z)"
+)
+_ONE_LINE = ("heading", "cell")
+_KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
+_UNESCAPED_BAR = regex.compile(r"(?<!\\)(?:\\\\)*\K\|")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise MissingExtra("reading Markdown", "documents") from None
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def _passages(path: Path, file: DecodedFile) -> list[Passage]:
+    content = file.content
+    front_matter = _FRONT_MATTER.match(content)
+    if front_matter:  # blank lines in its place keep the numbers of lines
+        content = "\n" * front_matter[0].count("\n") + content[front_matter.end() :]
+    first = file.content.count("\n", 0, front_matter.end()) if front_matter else 0
+    starts = [0]
+    for line in file.content.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    lines = [line.removesuffix("\r") for line in file.content.split("\n")]
+    passages = []
+    kind = ""
+    row, column = -1, 0  # where the last cell ended
+    for token in _parser().parse(content.replace("\r\n", "\n")):
+        kind = _KINDS.get(token.type, kind)
+        if token.type != "inline" or token.map is None:
+            continue
+        begin = token.map[0]
+        if begin < first:
+            continue
+        if begin != row:
+            row, column = begin, 0
+        passage = _passage(kind, token, lines, starts, column)
+        if passage is None:
+            raise InputError(
+                f"{path}:{begin + 1}: the place of {token.content[:40]!r} cannot be told for certain; "
+                "write it without tabs and trailing backslashes"
+            )
+        column = passage.spans[-1][1] - starts[begin] if kind == "cell" else 0
+        if any(_has_words(child) for child in token.children or ()):
+            passages.append(passage)
+    return passages
+
+
+def _has_words(token: Token) -> bool:
+    """Whether an inline token is text, or a picture's alternative text."""
+    return token.type in ("text", "image") and scripts.LETTER.search(token.content) is not None
+
+
+def _passage(kind: str, token: Token, lines: list[str], starts: list[int], column: int) -> Passage | None:
+    """The passage of an inline token; ``None`` if its lines aren't found."""
+    assert token.map is not None
+    spans = []
+    prefix = ""
+    for number, text in enumerate(token.content.split("\n")):
+        line = token.map[0] + number
+        written = text.replace("|", r"\|") if kind == "cell" else text
+        place = lines[line].find(written, column)
+        if place < 0:
+            place, written = lines[line].find(text, column), text
+        if place < 0:
+            return None
+        if number == 1:
+            prefix = lines[line][:place]
+        spans.append((starts[line] + place, starts[line] + place + len(written)))
+    return Passage(kind=kind, text=token.content, line=token.map[0] + 1, spans=tuple(spans), prefix=prefix)
+
+
+class MarkdownFile(ProseFile):
+    """A Markdown file that has been read."""
+
+    def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
+        files: dict[Path, DecodedFile] = {}
+
+        def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
+            data = content_of(path_of_file)
+            files[path_of_file] = decoded(path_of_file, data)
+            return data, _passages(path_of_file, files[path_of_file])
+
+        super().__init__(path, source, target_lang, read)
+        self._file = files[path]
+        self._newline = newline_of(self.data, self._file.encoding)
+
+    def fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Why ``target`` would change the structure of the document."""
+        kind = self.passages[unit.id].kind
+        if kind in _ONE_LINE and "\n" in target:
+            return f"has a line break, which a {kind} cannot hold; take it out"
+        if _blocks(target) != _blocks(unit.source):
+            return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
+        return None
+
+    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
+        """For each passage, one edit from its first to its last line."""
+        edits = []
+        for unit_id, target in targets.items():
+            passage = self.passages[unit_id]
+            if passage.kind == "cell":
+                target = _UNESCAPED_BAR.sub(r"\\|", target)
+            text = target.replace("\n", f"{self._newline}{passage.prefix}")
+            edits.append(TextEdit(passage.spans[0][0], passage.spans[-1][1], text))
+        return self._file.byte_edits(edits)
+
+
+def _blocks(text: str) -> list[str]:
+    return [token.type for token in _parser().parse(text)]
+
+
+class Markdown:
+    """Markdown as CommonMark defines it, with tables."""
+
+    name = "markdown"
+    suffixes: tuple[str, ...] = (".md", ".markdown")
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> MarkdownFile:
+        """Read a file, and perhaps the file with its sources."""
+        return MarkdownFile(path, source, target_lang)
+
+
+MARKDOWN = Markdown()

@@ -1,0 +1,425 @@
+"""Word and Excel documents: the texts of paragraphs and cells change, and all other parts keep their bytes.
+
+A paragraph's text has other formatting (``<1>bold</1>``), links, fields and pictures as placeholders. Tabs and line
+breaks are characters. Texts of a workbook are shared: a text that several cells show is one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import regex
+
+from mtagent.errors import InputError
+from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, with_edits
+from mtagent.formats.prose import Passage, ProseFile
+from mtagent.formats.xml_spans import INVALID, XmlFile
+from mtagent.formats.zip_parts import ZipParts
+from mtagent.text import scripts
+
+_WORD_PARTS = regex.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+_EXCEL_PARTS = regex.compile(r"xl/(?:sharedStrings|worksheets/sheet\d+)\.xml")
+_UNSEEN_PROPERTIES = regex.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
+"""Properties of runs that nobody sees."""
+_WRAPPERS = frozenset(["w:hyperlink", "w:smartTag", "w:ins", "w:sdt", "w:sdtContent", "w:fldSimple"])
+_DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_CHARACTERS = {"w:tab": "\t", "w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad", "w:br": "\n", "w:cr": "\n"}
+_ELEMENTS = {"\t": "<w:tab/>", "\u2011": "<w:noBreakHyphen/>", "\u00ad": "<w:softHyphen/>", "\n": "<w:br/>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the elements of runs are called."""
+
+    paragraphs: frozenset[str]
+    run: str
+    properties: str
+    text: str
+    is_word: bool
+
+
+WORD = Dialect(frozenset(["w:p"]), "w:r", "w:rPr", "w:t", is_word=True)
+EXCEL = Dialect(frozenset(["si", "is"]), "r", "rPr", "t", is_word=False)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A part of a paragraph: a text with its properties, a wrapper's tag, or a whole object (``raw``)."""
+
+    kind: str  # text, open, close, object, mark
+    start: int
+    end: int
+    text: str = ""
+    properties: str = ""
+    raw: str = ""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A paragraph's text at the bytes ``start`` to ``end`` of a part."""
+
+    part: str
+    start: int
+    end: int
+    text: str
+    inline: dict[str, str]
+    properties: str  # of the text outside of placeholders
+    formats: dict[str, str] = field(default_factory=dict)  # the properties within a placeholder
+    marks: str = ""  # bookmarks and the like, which are written before the text
+
+
+@dataclass(slots=True)
+class _OpenField:
+    """A field that has begun at the token ``start``, within so many wrappers; ``depth`` counts fields within it."""
+
+    start: int
+    depth: int
+    wrappers: int
+
+
+class _PartReader:
+    """Finds the stretches of a part."""
+
+    def __init__(self, part: str, file: XmlFile, dialect: Dialect) -> None:
+        self.part, self.file, self.dialect = part, file, dialect
+        self.stretches: list[Stretch] = []
+        self._tokens = list(file.tokens())
+
+    def read(self) -> list[Stretch]:
+        """All stretches, in order."""
+        self._content(0, len(self._tokens))
+        return self.stretches
+
+    def _content(self, begin: int, end: int) -> None:
+        """The paragraphs between two tokens."""
+        place = begin
+        while place < end:
+            token = self._tokens[place]
+            if token.kind == "start" and token.value in self.dialect.paragraphs:
+                last = self._end_of(place)
+                self._paragraph(place + 1, last)
+                place = last
+            place += 1
+
+    def _end_of(self, place: int) -> int:
+        """The token that ends the element which begins at ``place``."""
+        depth = 0
+        while True:
+            kind = self._tokens[place].kind
+            depth += (kind == "start") - (kind == "end")
+            if depth == 0:
+                return place
+            place += 1
+
+    def _paragraph(self, begin: int, end: int) -> None:
+        """Add the texts of a paragraph. One in which a field and a change cross each other is left alone."""
+        pieces: list[_Piece] = []
+        open_field: _OpenField | None = None
+        wrappers = 0
+        place = begin
+        while place < end:
+            token = self._tokens[place]
+            if token.kind != "start":
+                if token.kind == "end" and token.value in _WRAPPERS:
+                    wrappers -= 1
+                    if open_field is None:
+                        pieces.append(self._piece("close", place, place))
+                place += 1
+                continue
+            last = self._end_of(place)
+            if token.value in _WRAPPERS:
+                wrappers += 1
+                if open_field is None:
+                    pieces.append(self._piece("open", place, place))
+                place += 1
+                continue
+            steps = self._field_steps(place, last) if token.value == self.dialect.run else 0
+            if open_field is not None:
+                open_field.depth += steps
+                if open_field.depth <= 0:
+                    if open_field.wrappers != wrappers:
+                        return
+                    pieces.append(self._piece("object", open_field.start, last))
+                    open_field = None
+            elif steps > 0:
+                open_field = _OpenField(place, steps, wrappers)
+            else:
+                pieces += self._element(place, last, is_first=not pieces)
+            place = last + 1
+        self._add(pieces)
+
+    def _element(self, place: int, last: int, *, is_first: bool) -> list[_Piece]:
+        """The pieces of an element of a paragraph, outside of fields."""
+        token = self._tokens[place]
+        start, end = token.start, self._tokens[last].end
+        if token.value == self.dialect.run:
+            return self._run(place, last)
+        if token.value == self.dialect.text:  # <si><t>…</t></si>
+            return [_Piece("text", start, end, self._text_of(place, last))]
+        if token.value.endswith("Pr") and is_first:
+            return []
+        if token.value in _DROPPED:
+            return [_Piece("mark", start, end)]
+        if self._has_paragraphs(place, last) or token.value in ("rPh", "phoneticPr"):
+            self._content(place, last)
+            return [_Piece("border", start, end)]
+        is_bookmark = token.value in ("w:bookmarkStart", "w:bookmarkEnd")
+        return [self._piece("mark" if is_bookmark else "object", place, last)]
+
+    def _field_steps(self, place: int, last: int) -> int:
+        """By how many fields more are open after a run."""
+        steps = 0
+        for token in self._tokens[place:last]:
+            if token.kind == "start" and token.value == "w:fldChar":
+                steps += {"begin": 1, "end": -1}.get(token.attributes.get("w:fldCharType", ""), 0)
+        return steps
+
+    def _has_paragraphs(self, place: int, last: int) -> bool:
+        return any(
+            token.kind == "start" and token.value in self.dialect.paragraphs for token in self._tokens[place:last]
+        )
+
+    def _piece(self, kind: str, place: int, last: int) -> _Piece:
+        start, end = self._tokens[place].start, self._tokens[last].end
+        end = max(end, self._tokens[place].end)
+        return _Piece(kind, start, end, raw=self.file.raw(start, end))
+
+    def _run(self, place: int, last: int) -> list[_Piece]:
+        """The pieces of a run: one if it is simple."""
+        properties = ""
+        text = ""
+        is_simple = True
+        inner = place + 1
+        while inner < last:
+            token = self._tokens[inner]
+            if token.kind != "start":
+                inner += 1
+                continue
+            end = self._end_of(inner)
+            if token.value == self.dialect.properties:
+                properties = self.file.raw(token.start, self._tokens[end].end)
+            elif token.value == self.dialect.text:
+                text += self._text_of(inner, end)
+            elif token.value in _CHARACTERS and self.dialect.is_word and "w:type" not in token.attributes:
+                text += _CHARACTERS[token.value]
+            elif token.value not in _DROPPED:
+                is_simple = False
+            inner = end + 1
+        start, stop = self._tokens[place].start, self._tokens[last].end
+        if is_simple:
+            return [_Piece("text", start, stop, text, properties)]
+        if self._has_paragraphs(place, last):  # a text box: its paragraphs are texts of their own
+            self._content(place, last)
+            return [_Piece("border", start, stop)]
+        return [_Piece("object", start, stop, raw=self.file.raw(start, stop))]
+
+    def _text_of(self, place: int, last: int) -> str:
+        return "".join(token.value for token in self._tokens[place + 1 : last] if token.kind in ("text", "cdata"))
+
+    def _add(self, pieces: Sequence[_Piece]) -> None:
+        """Add the stretches between borders."""
+        stretch: list[_Piece] = []
+        for piece in (*pieces, _Piece("border", 0, 0)):
+            if piece.kind == "border":
+                self._add_stretch(_trimmed(stretch))
+                stretch = []
+            else:
+                stretch.append(piece)
+
+    def _add_stretch(self, pieces: Sequence[_Piece]) -> None:
+        texts = [piece for piece in pieces if piece.kind == "text"]
+        plain = "".join(piece.text for piece in texts)
+        if not scripts.LETTER.search(plain) or not _is_balanced(pieces):
+            return
+        lengths: dict[str, int] = {}
+        for piece in texts:
+            key = _seen(piece.properties)
+            lengths[key] = lengths.get(key, 0) + len(piece.text)
+        base = max(lengths, key=lambda key: lengths[key])
+        properties = next(piece.properties for piece in texts if _seen(piece.properties) == base)
+        taken = {int(match["number"]) for match in PLACEHOLDER.finditer(plain)}
+        stretch = Stretch(self.part, pieces[0].start, pieces[-1].end, "", {}, properties)
+        number = 0
+        wrappers: list[int] = []
+        current = base
+        current_number = 0
+        for piece in pieces:
+            key = _seen(piece.properties) if piece.kind == "text" else base
+            if current != base and (piece.kind not in ("text", "mark") or key != current):
+                stretch.text += f"</{current_number}>"
+                current = base
+            if piece.kind == "mark":
+                stretch.marks += piece.raw
+                continue
+            if piece.kind == "close":
+                stretch.inline[f"</{wrappers[-1]}>"] = piece.raw
+                stretch.text += f"</{wrappers.pop()}>"
+                continue
+            if piece.kind != "text" or (key != base and current == base and piece.text):
+                number += 1
+                while number in taken:
+                    number += 1
+            if piece.kind == "open":
+                wrappers.append(number)
+                stretch.inline[f"<{number}>"] = piece.raw
+                stretch.text += f"<{number}>"
+            elif piece.kind == "object":
+                stretch.inline[f"<{number}/>"] = piece.raw
+                stretch.text += f"<{number}/>"
+            elif piece.text:
+                if key != base and current == base:
+                    current, current_number = key, number
+                    stretch.inline[f"<{number}>"] = piece.properties or f"<{self.dialect.properties}/>"
+                    stretch.inline[f"</{number}>"] = f"</{self.dialect.run}>"
+                    stretch.formats[f"<{number}>"] = piece.properties
+                    stretch.text += f"<{number}>"
+                stretch.text += piece.text
+        if current != base:
+            stretch.text += f"</{current_number}>"
+        self.stretches.append(stretch)
+
+
+def _is_balanced(pieces: Sequence[_Piece]) -> bool:
+    """Whether each wrapper begins and ends within the pieces."""
+    depth = 0
+    for piece in pieces:
+        depth += (piece.kind == "open") - (piece.kind == "close")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _seen(properties: str) -> str:
+    """The properties of a run that people can see."""
+    return _UNSEEN_PROPERTIES.sub("", properties).replace("<w:rPr></w:rPr>", "").replace("<w:rPr/>", "")
+
+
+def _trimmed(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """The pieces without objects and blank texts at the ends, as far as no wrapper is torn."""
+    pieces = list(pieces)
+
+    def is_outside(piece: _Piece) -> bool:
+        return piece.kind in ("object", "mark") or (piece.kind == "text" and not piece.text.strip())
+
+    while pieces and is_outside(pieces[0]):
+        pieces.pop(0)
+    while pieces and is_outside(pieces[-1]):
+        pieces.pop()
+    return pieces
+
+
+class OfficeFile(ProseFile):
+    """A Word or Excel document that has been read."""
+
+    def __init__(self, path: Path, source: Path | None, target_lang: str | None, *, is_word: bool) -> None:
+        self._dialect = WORD if is_word else EXCEL
+        self._parts: dict[str, XmlFile] = {}
+        stretches: dict[Path, list[Stretch]] = {}
+
+        def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
+            data = content_of(path_of_file)
+            zipped = ZipParts(path_of_file, data)
+            wanted = _WORD_PARTS if is_word else _EXCEL_PARTS
+            found: list[Stretch] = []
+            for name in zipped.names:
+                if wanted.fullmatch(name):
+                    part = XmlFile(Path(f"{path_of_file}/{name}"), zipped.read(name))
+                    found += _PartReader(name, part, self._dialect).read()
+                    if path_of_file == path:
+                        self._parts[name] = part
+            has_main = any(name in ("word/document.xml", "xl/workbook.xml") for name in zipped.names)
+            if not has_main:
+                raise InputError(f"{path_of_file}: isn't a {'Word' if is_word else 'Excel'} document")
+            stretches[path_of_file] = found
+            if path_of_file == path:
+                self._zip = zipped
+            passages = []
+            for number, stretch in enumerate(found, start=1):
+                span = (stretch.start, stretch.end)
+                passages.append(
+                    Passage(kind=stretch.part, text=stretch.text, line=number, spans=(span,), inline=stretch.inline)
+                )
+            return data, passages
+
+        super().__init__(path, source, target_lang, read)
+        self._stretches = dict(zip(self.passages, stretches[path], strict=True))
+
+    def fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Why the document cannot hold ``target``."""
+        invalid = INVALID.search(target)
+        if invalid:
+            return f"has the character U+{ord(invalid[0]):04X}, which a document cannot hold; take it out"
+        return None
+
+    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
+        """The parts that change, packed anew, and the directory with their places."""
+        by_part: dict[str, list[ByteEdit]] = {}
+        for unit_id, target in targets.items():
+            stretch = self._stretches[unit_id]
+            markup = self._parts[stretch.part].encoded(self._markup(stretch, target))
+            by_part.setdefault(stretch.part, []).append(ByteEdit(stretch.start, stretch.end, markup))
+        contents = {}
+        for name, edits in by_part.items():
+            contents[name] = with_edits(self._parts[name].data, edits)
+        return self._zip.edits(contents)
+
+    def _markup(self, stretch: Stretch, target: str) -> str:
+        """The runs of a new text."""
+        part = self._parts[stretch.part]
+        properties = [stretch.properties]
+        markup = stretch.marks
+        place = 0
+        for match in PLACEHOLDER.finditer(target):
+            if match[0] not in stretch.inline:
+                continue
+            markup += self._run(part, target[place : match.start()], properties[-1], stretch)
+            place = match.end()
+            if match[0] in stretch.formats:
+                properties.append(stretch.formats[match[0]])
+            elif match[0].startswith("</") and f"<{match['number']}>" in stretch.formats:
+                properties.pop()
+            else:
+                markup += stretch.inline[match[0]]
+        return markup + self._run(part, target[place:], properties[-1], stretch)
+
+    def _run(self, part: XmlFile, text: str, properties: str, stretch: Stretch) -> str:
+        if not text:
+            return ""
+        dialect = self._dialect
+        if not dialect.is_word and not stretch.inline and not stretch.properties:
+            return f'<t xml:space="preserve">{part.escaped(text)}</t>'
+        content = ""
+        for piece in regex.split(r"([\t\n\u2011\u00ad])", text) if dialect.is_word else [text]:
+            if dialect.is_word and piece in _ELEMENTS:
+                content += _ELEMENTS[piece]
+            elif piece:
+                content += f'<{dialect.text} xml:space="preserve">{part.escaped(piece)}</{dialect.text}>'
+        return f"<{dialect.run}>{properties}{content}</{dialect.run}>"
+
+
+class Word:
+    """Documents of Word."""
+
+    name = "docx"
+    suffixes: tuple[str, ...] = (".docx",)
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> OfficeFile:
+        """Read a file, and perhaps the file with its sources."""
+        return OfficeFile(path, source, target_lang, is_word=True)
+
+
+class Excel:
+    """Workbooks of Excel."""
+
+    name = "xlsx"
+    suffixes: tuple[str, ...] = (".xlsx",)
+
+    def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> OfficeFile:
+        """Read a file, and perhaps the file with its sources."""
+        return OfficeFile(path, source, target_lang, is_word=False)
+
+
+DOCX = Word()
+XLSX = Excel()

@@ -1,0 +1,173 @@
+"""The job of ``check``: rules over the translations of localization files, without a model, and certain repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from mtagent.chain.guards import screen
+from mtagent.config import Config
+from mtagent.errors import ConfigError
+from mtagent.evaluators.rules import RULES, Rules
+from mtagent.formats.documents import LocalizationFile, TranslationUnit, fault, replaced
+from mtagent.formats.files import replacing
+from mtagent.formats.findings import Checked, Finding
+from mtagent.formats.glossary import read_terms, with_terms
+from mtagent.formats.localization import LocalizationFiles
+from mtagent.jobs.inputs import segment_defaults
+from mtagent.records import ErrorSpan, Segment
+from mtagent.text import edits
+from mtagent.text.checks import STRING_CHECKS
+
+PLURAL_FORMS = "plural-forms"
+CHECK_NAMES = (*RULES, *STRING_CHECKS, PLURAL_FORMS)
+"""The names of all checks."""
+
+
+@dataclass(frozen=True)
+class Checker:
+    """Finds the faults of a translation: by the checks ``only``, or else by all, without ``skip``.
+
+    Raises :class:`ConfigError` for a name that no check has.
+    """
+
+    only: Collection[str] = ()
+    skip: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in (*self.only, *self.skip):
+            if name not in CHECK_NAMES:
+                raise ConfigError(f"unknown check {name!r}; choose from {', '.join(CHECK_NAMES)}")
+
+    def uses(self, name: str) -> bool:
+        """Whether the check is one of those to use."""
+        return name not in self.skip and (not self.only or name in self.only)
+
+    def faults(self, segment: Segment, translation: str) -> Iterator[tuple[str, ErrorSpan]]:
+        """The faults of ``translation``, each with the name of its check."""
+        rules = Rules(skip=frozenset(name for name in RULES if not self.uses(name)))
+        by_rules = rules.find_by_rule(segment, translation)
+        yield from by_rules
+        rules_with_errors = {name for name, _ in by_rules}
+        for name, check_text in STRING_CHECKS.items():
+            is_found_already = name == "end-mark" and "final-mark" in rules_with_errors
+            if self.uses(name) and not is_found_already:
+                for complaint in check_text(segment, translation):
+                    yield name, ErrorSpan(text="", category="other", severity="minor", explanation=complaint)
+
+
+class _Translated(NamedTuple):
+    """A unit that has a translation, in its document."""
+
+    document: LocalizationFile
+    unit: TranslationUnit
+    is_locked: bool
+    segment: Segment
+
+
+def _translated(files: LocalizationFiles, config: Config) -> Iterator[_Translated]:
+    """The units with source and target, in the order of the files."""
+    terms = read_terms(config.glossary, config.keep)
+    defaults = segment_defaults(config)
+    for document, unit, reason in files.examined():
+        if unit.source.strip() and unit.target is not None and unit.target.strip():
+            [segment] = with_terms([files.segment_of(document, unit, defaults)], terms)
+            yield _Translated(document, unit, reason is not None, segment)
+
+
+def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked:
+    """The findings in all ``files``, by file and line. ``config`` has terms, and languages that files don't name."""
+    findings: dict[str, list[Finding]] = {str(path): [] for path in files.paths}
+    translations = dict.fromkeys(findings, 0)
+    for document, unit, _, segment in _translated(files, config):
+        file = str(document.path)
+        translations[file] += 1
+        for name, span in checker.faults(segment, unit.target or ""):
+            may_be_said_in_words = name in _OF_COUNTS and _is_for_one_count(unit) and span.side == "omission"
+            if not may_be_said_in_words:
+                findings[file].append(_finding(file, unit, name, span))
+    if checker.uses(PLURAL_FORMS):
+        for file, units in _units_by_file(files).items():
+            findings[file] += _missing_forms(file, units)
+    in_order: list[Finding] = []
+    for of_file in findings.values():
+        in_order += sorted(of_file, key=lambda finding: finding.line or 0)
+    return Checked(in_order, translations)
+
+
+_OF_COUNTS = ("placeholders", "numbers", "argument-order")
+
+
+def _is_for_one_count(unit: TranslationUnit) -> bool:
+    """Whether a plural form is chosen for a single number, which it may then say in words: one page."""
+    return unit.plural is not None and len(unit.plural.examples) == 1
+
+
+def _finding(file: str, unit: TranslationUnit, check_name: str, span: ErrorSpan) -> Finding:
+    return Finding(
+        file=file,
+        line=unit.line or None,
+        id=unit.id,
+        check=check_name,
+        severity=span.severity,
+        message=span.explanation or span.category,
+        source=unit.source,
+        target=unit.target or "",
+        start=span.start,
+        end=span.end,
+        suggestion=span.suggestion,
+    )
+
+
+def _units_by_file(files: LocalizationFiles) -> dict[str, list[TranslationUnit]]:
+    units: dict[str, list[TranslationUnit]] = {str(path): [] for path in files.paths}
+    for document, unit, _ in files.examined():
+        units[str(document.path)].append(unit)
+    return units
+
+
+def _missing_forms(file: str, units: Iterable[TranslationUnit]) -> Iterator[Finding]:
+    """A finding for each plural form without a text, of a message whose other forms have one."""
+    forms: list[tuple[TranslationUnit, str]] = []
+    for unit in units:
+        if unit.plural is None or unit.plural.number == 0:
+            yield from _empty_among(file, forms)
+            forms = []
+        if unit.plural is not None:
+            forms.append((unit, f"form {unit.plural.number} of {unit.plural.count}"))
+    yield from _empty_among(file, forms)
+
+
+def _empty_among(file: str, forms: Iterable[tuple[TranslationUnit, str]]) -> Iterator[Finding]:
+    empty = [(unit, form) for unit, form in forms if not (unit.target or "").strip()]
+    if len(empty) == len(list(forms)):
+        return
+    for unit, form in empty:
+        explanation = f"{form} has no text, and others have"
+        span = ErrorSpan(text="", category="accuracy/omission", severity="major", explanation=explanation)
+        yield _finding(file, unit, PLURAL_FORMS, span)
+
+
+def repair(files: LocalizationFiles, config: Config, checker: Checker) -> dict[Path, int]:
+    """Repair in place what is certain; returns how many units changed, by file.
+
+    A repair that would damage the text, or that the file cannot hold, is left out. Locked and approved units stay.
+    """
+    documents: dict[Path, LocalizationFile] = {}
+    targets: dict[Path, dict[str, str]] = {}
+    for document, unit, is_locked, segment in _translated(files, config):
+        target = unit.target or ""
+        if is_locked:
+            continue
+        spans = [span for _, span in checker.faults(segment, target) if span.suggestion is not None]
+        _, text, _ = screen(segment, target, edits.locate(target, spans))
+        if text != target and fault(document, unit, text) is None:
+            documents[document.path] = document
+            targets.setdefault(document.path, {})[unit.id] = text
+    for path, document in documents.items():
+        data = replaced(document, targets[path])
+        with replacing(path) as sink:
+            sink.write_bytes(data)
+    return {path: len(changed) for path, changed in targets.items()}

@@ -1,0 +1,194 @@
+"""``mtagent check``: faults of existing translations, for people and for tools, and certain repairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from mtagent.formats.findings import Checked, Finding, as_github, as_junit
+from tests.commands import Shell
+
+HEADER = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+PLURALS = HEADER.replace('"Content-Type', '"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n"Content-Type')
+FAULTY = f"""{HEADER}
+msgid "%d files were deleted."
+msgstr "Dateien wurden gelöscht."
+
+msgid "Open the folder."
+msgstr "Öffnen Sie den Ordner."
+
+msgid "Where is it?"
+msgstr "Wo ist es"
+"""
+
+
+def checks(shell: Shell, *arguments: str) -> list[tuple[str, int]]:
+    """The checks that found something, with the lines."""
+    done = shell("check", *arguments, "-f", "json", "--fail-on", "never")
+    assert done.code == 0, done.err
+    return [(finding["check"], finding["line"]) for finding in done.objects]
+
+
+def test_findings_have_file_and_line_and_a_table_counts_them(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+
+    done = shell("check", "de.po", "--source-lang", "en")
+
+    assert done.code == 1
+    assert "de.po:6: major placeholders: placeholder %d is missing ('%d files were deleted.')" in done.lines
+    assert "de.po:12: minor final-mark: the final punctuation is missing ('Where is it?')" in done.lines
+    assert done.lines[-1].split() == ["de.po", "final-mark", "1,", "placeholders", "1", "3", "2"]
+
+
+def test_a_clean_file_exits_with_0(shell: Shell) -> None:
+    shell.write("de.po", *HEADER.splitlines(), 'msgid "Open"', 'msgstr "Öffnen"')
+
+    done = shell("check", "de.po", "--source-lang", "en")
+
+    assert (done.code, done.lines[-1].split()) == (0, ["de.po", "nothing", "found", "1", "0"])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "check"),
+    [
+        ("Open <b>now</b>", "Jetzt <b>öffnen", "tags"),
+        ("Pay 5 dollars", "Zahlen Sie 6 Dollar", "numbers"),
+        ("See https://example.org/a", "Siehe https://example.org/b", "urls"),
+        ("_File", "Datei", "hotkeys"),
+        ("Save the file", "Save the file", "untranslated"),
+        ("Name: ", "Name:", "white-space"),
+        ("One\\nTwo", "Eins zwei", "lines"),
+        ("Loading…", "Lädt", "end-mark"),
+        ("It is a sentence.", "Das ist ein Satz", "final-mark"),
+        ("It is in the house", "Es ist im im Haus", "doubled-words"),
+        ("Use **bold** text", "Nutze fetten Text", "markdown"),
+        ("Yes", "Ja, das ist wirklich ganz genau so", "length"),
+        ("A house (red)", "Ein Haus (rot", "pairs"),
+    ],
+)
+def test_each_kind_of_fault_is_found(shell: Shell, source: str, target: str, check: str) -> None:
+    shell.write("de.po", *HEADER.splitlines(), f'msgid "{source}"', f'msgstr "{target}"')
+
+    assert check in dict(checks(shell, "de.po", "--source-lang", "en"))
+
+
+WRAPPED = "The number of lines in a text that was wrapped by a program\\nmay differ, but no line may be much longer."
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("Die Zahl der Zeilen eines umbrochenen Textes\\nkann sich ändern, aber keine\\ndarf viel länger sein.", []),
+        (
+            "Die Zahl der Zeilen eines Textes kann sich ändern, aber keine Zeile darf jemals viel länger sein.",
+            ["lines"],
+        ),
+        ("Die Zahl der Zeilen darf sich ändern.\\n\\nKeine darf viel länger sein als die anderen.", ["lines"]),
+    ],
+)
+def test_lines_of_wrapped_texts_may_differ_in_number(shell: Shell, target: str, expected: list[str]) -> None:
+    shell.write("de.po", *HEADER.splitlines(), f'msgid "{WRAPPED}"', f'msgstr "{target}"')
+
+    assert [check for check, _ in checks(shell, "de.po", "--source-lang", "en", "--only", "lines")] == expected
+
+
+def test_checks_are_chosen_and_an_unknown_one_is_named(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+
+    assert checks(shell, "de.po", "--source-lang", "en", "--only", "final-mark") == [("final-mark", 12)]
+    assert checks(shell, "de.po", "--source-lang", "en", "--skip", "final-mark,end-mark,placeholders") == []
+    done = shell("check", "de.po", "--source-lang", "en", "--skip", "endmark")
+    assert done.code == 1
+    assert "unknown check 'endmark'; choose from empty, placeholders" in done.err
+
+
+def test_a_form_for_one_count_may_say_it_in_words_and_no_form_may_be_empty(shell: Shell) -> None:
+    shell.write(
+        "de.po",
+        *PLURALS.splitlines(),
+        *('msgid "%d page"', 'msgid_plural "%d pages"', 'msgstr[0] "Eine Seite"', 'msgstr[1] "Seiten"', ""),
+        *('msgid "%d file"', 'msgid_plural "%d files"', 'msgstr[0] "%d Datei"', 'msgstr[1] ""'),
+    )
+
+    assert checks(shell, "de.po", "--source-lang", "en") == [("placeholders", 6), ("plural-forms", 11)]
+
+
+def test_a_glossary_is_enforced(shell: Shell) -> None:
+    shell.write("de.po", *HEADER.splitlines(), 'msgid "Open the folder"', 'msgstr "Öffnen Sie das Verzeichnis"')
+    shell.write("terms.csv", "source,target", "folder,Ordner")
+
+    assert checks(shell, "de.po", "--source-lang", "en", "--glossary", "terms.csv") == [("terms", 5)]
+
+
+def test_a_baseline_leaves_known_findings_out_until_there_are_more(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+    known = ("check", "de.po", "--source-lang", "en", "--baseline", "known.jsonl")
+
+    assert shell(*known).code == 1
+    assert "known.jsonl" in shell(*known).err  # it doesn't exist yet
+    assert shell(*known, "--update-baseline").code == 0
+    assert shell(*known).code == 0
+    shell.write("de.po", *FAULTY.splitlines(), "", 'msgid "Pay 5"', 'msgstr "Zahle 6"')
+    done = shell(*known)
+
+    assert done.code == 1
+    assert "numbers" in done.out
+    assert "(2 more are in the baseline.)" in done.out
+
+
+def test_certain_faults_are_repaired_in_place_and_locked_units_stay(shell: Shell, tmp_path: Path) -> None:
+    unit = '<trans-unit id="{}"{}><source>It is {{name}}.</source><target>Es ist {{Name}} .</target></trans-unit>'
+    head = '<xliff version="1.2"><file original="a" source-language="en" target-language="de" datatype="x"><body>'
+    path = shell.write(
+        "a.xlf", head, unit.format("a", ""), unit.format("b", ' approved="yes"'), "</body></file></xliff>"
+    )
+
+    done = shell("check", "a.xlf", "--fix")
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[1] == unit.format("a", "").replace("{Name} .", "{name}.").replace("{{", "{").replace("}}", "}")
+    assert lines[2] == unit.format("b", ' approved="yes"')
+    assert "a.xlf: repaired 1 unit" in done.err
+    assert {line.rsplit("(")[-1] for line in done.lines if line.startswith("a.xlf:")} == {"'b')"}
+
+
+def finding(message: str = "100 % of\nit", unit_id: str = "a:b,c") -> Finding:
+    return Finding("dir/a.po", 7, unit_id, "numbers", "major", message, "source", "target")
+
+
+def test_sarif_has_rules_places_and_fingerprints_that_stay(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+
+    first = json.loads(shell("check", "de.po", "--source-lang", "en", "-f", "sarif").out)
+    shell.write("de.po", "# a new line", *FAULTY.splitlines())
+    second = json.loads(shell("check", "de.po", "--source-lang", "en", "-f", "sarif").out)
+
+    assert first["version"] == "2.1.0"
+    [run], [moved] = first["runs"], second["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["final-mark", "placeholders"]
+    assert [result["level"] for result in run["results"]] == ["error", "warning"]
+    assert [result["partialFingerprints"] for result in run["results"]] == [
+        result["partialFingerprints"] for result in moved["results"]
+    ]
+    place = moved["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "de.po"}, "region": {"startLine": 7}}
+
+
+def test_junit_counts_units_and_holds_any_text() -> None:
+    checked = Checked([finding("a\x00b"), finding("second"), finding("other", "d")], {"dir/a.po": 5, "b.po": 2})
+
+    suites = ElementTree.fromstring(as_junit(checked))
+
+    counts = [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in suites]
+    assert counts == [("dir/a.po", "5", "2"), ("b.po", "2", "0")]
+    failures = [failure.get("message") for failure in suites.iter("failure")]
+    assert failures == ["numbers: a�b", "numbers: other"]
+
+
+def test_github_commands_are_escaped() -> None:
+    checked = Checked([finding()], {"dir/a.po": 5})
+
+    assert as_github(checked) == ("::error file=dir/a.po,line=7,title=numbers::100 %25 of%0Ait (unit a:b,c)\n")

@@ -1,0 +1,157 @@
+"""Word and Excel documents: one text changes, other parts keep their bytes, and other readers read the result."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import docx
+import openpyxl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mtagent.errors import InputError
+from mtagent.formats import document_format
+from mtagent.formats.documents import LocalizationFile, fault, replaced
+
+
+def word_file(folder: Path) -> Path:
+    """A document with formatting, a table and a header."""
+    document = docx.Document()
+    document.add_heading("The title", 1)
+    paragraph = document.add_paragraph("Read ")
+    paragraph.add_run("this").bold = True
+    paragraph.add_run(" first,\tthen\nthe rest.")
+    document.add_paragraph("12.5")
+    document.add_table(1, 2).cell(0, 1).text = "In a cell"
+    document.sections[0].header.paragraphs[0].text = "On each page"
+    path = folder / "a.docx"
+    document.save(str(path))
+    return path
+
+
+def opened(path: Path) -> LocalizationFile:
+    """The document."""
+    return document_format(path).open(path)
+
+
+def parts_of(data: bytes) -> dict[str, bytes]:
+    """The content of each part."""
+    with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+        assert zipped.testzip() is None
+        return {name: zipped.read(name) for name in zipped.namelist()}
+
+
+def test_paragraphs_cells_and_headers_are_units(tmp_path: Path) -> None:
+    document = opened(word_file(tmp_path))
+
+    assert [unit.source for unit in document.units] == [
+        "The title",
+        "Read <1>this</1> first,\tthen\nthe rest.",
+        "In a cell",
+        "On each page",
+    ]
+    assert replaced(document, {}) == document.data
+
+
+def test_a_new_text_keeps_its_formatting_and_all_other_parts(tmp_path: Path) -> None:
+    document = opened(word_file(tmp_path))
+    unit = document.units[1]
+    target = "Zuerst\t<1>dies & das</1>\nlesen."
+    assert fault(document, unit, target) is None
+
+    new = replaced(document, {unit.id: target})
+
+    (tmp_path / "b.docx").write_bytes(new)
+    paragraph = docx.Document(str(tmp_path / "b.docx")).paragraphs[1]
+    assert paragraph.text == "Zuerst\tdies & das\nlesen."
+    assert [run.text for run in paragraph.runs if run.bold] == ["dies & das"]
+    old_parts, new_parts = parts_of(document.data), parts_of(new)
+    assert list(old_parts) == list(new_parts)
+    assert {name for name in old_parts if old_parts[name] != new_parts[name]} == {"word/document.xml"}
+
+
+def test_texts_of_several_parts_change_at_once(tmp_path: Path) -> None:
+    document = opened(word_file(tmp_path))
+    targets = {unit.id: f"neu: {unit.source}" for unit in document.units}
+
+    (tmp_path / "b.docx").write_bytes(replaced(document, targets))
+
+    again = opened(tmp_path / "b.docx")
+    assert [unit.source for unit in again.units] == list(targets.values())
+
+
+def test_texts_of_a_workbook_change_and_formulas_stay(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for place, value in (("A1", "Price"), ("A2", 5), ("B1", "Price"), ("B2", "=A2*2"), ("C1", " two\nlines ")):
+        sheet[place] = value
+    workbook.save(tmp_path / "a.xlsx")
+    document = opened(tmp_path / "a.xlsx")
+
+    assert [unit.source for unit in document.units] == ["Price", "Price", " two\nlines "]  # openpyxl shares none
+    targets = {unit.id: "Preis <&>" for unit in document.units[:2]}
+    (tmp_path / "b.xlsx").write_bytes(replaced(document, targets))
+
+    sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").active
+    cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    assert cells == [["Preis <&>", "Preis <&>", " two\nlines "], [5, "=A2*2", None]]
+
+
+def test_broken_and_harmful_files_are_refused(tmp_path: Path) -> None:
+    path = word_file(tmp_path)
+    data = path.read_bytes()
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("word/document.xml", b"<a>" + b" " * 8_000_000)
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as zipped:
+        zipped.writestr("mimetype", "x")
+    for content, message in (
+        (data[: len(data) // 2], "isn't a document of this kind"),
+        (b"not a zip file", "isn't a document of this kind"),
+        (bomb.getvalue(), "word/document.xml has 8,000,003 bytes"),
+        (other.getvalue(), "isn't a Word document"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            opened(path)
+
+
+def test_a_character_that_xml_lacks_is_refused(tmp_path: Path) -> None:
+    document = opened(word_file(tmp_path))
+
+    assert "U+0001" in str(fault(document, document.units[0], "a\x01b"))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text("ab <>&\"'é\u00a0\t\n字😀", min_size=1, max_size=20))
+def test_any_text_comes_back(tmp_path: Path, text: str) -> None:
+    document = opened(word_file(tmp_path))
+
+    (tmp_path / "b.docx").write_bytes(replaced(document, {document.units[0].id: text}))
+
+    assert docx.Document(str(tmp_path / "b.docx")).paragraphs[0].text == text
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
+@pytest.mark.parametrize("ending", ["docx", "xlsx"])
+def test_real_files_are_changed_in_one_place_only_and_can_be_read(data: Path, tmp_path: Path, ending: str) -> None:
+    for path in sorted((data / "formats" / ending).iterdir()):
+        document = opened(path)
+        assert replaced(document, {}) == document.data
+        for unit in document.units[:10]:
+            target = f"ZQX {unit.source}"
+            assert fault(document, unit, target) is None
+            new_path = tmp_path / f"new.{ending}"
+            new_path.write_bytes(replaced(document, {unit.id: target}))
+            again = opened(new_path)
+            pairs = zip(document.units, again.units, strict=True)
+            differences = [(old.source, new.source) for old, new in pairs if old.source != new.source]
+            assert differences == [(unit.source, target)]
+            if ending == "docx":
+                docx.Document(str(new_path))
+            else:
+                openpyxl.load_workbook(new_path)

@@ -1,0 +1,607 @@
+"""Localization files through the chain: what is worked on, where it is written, and what never reaches a file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polib
+import pytest
+from lxml import etree
+
+from bench.harness import simulator
+from mtagent.config import load
+from mtagent.errors import MtagentError
+from mtagent.formats import document_format
+from mtagent.formats.documents import LocalizationFile, fault
+from mtagent.formats.localization import NamedFile, Written
+from mtagent.formats.lock import Lock, hashes_of
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files, LocalizationInputs
+from tests.commands import Shell, start
+
+XLIFF = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="a" source-language="en" target-language="es" datatype="plaintext"><body>
+<trans-unit id="cat"><source>The cat sat here.</source><target>El gato se sentó aquí</target></trans-unit>
+<trans-unit id="done" approved="yes"><source>Go away now.</source><target>Vete ya</target></trans-unit>
+<trans-unit id="kept" translate="no"><source>Go there now.</source><target>Ve ya</target></trans-unit>
+<trans-unit id="key"><source>Press <g id="7">this key</g> now.</source><target>Pulsa <g id="7">una tecla</g> ya</target>
+</trans-unit>
+<trans-unit id="new"><source>Hello <x id="1"/> world.</source></trans-unit>
+</body></file></xliff>
+"""
+PO = """msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Language: es\\n"
+
+#. on a sign
+msgctxt "menu"
+msgid "The cat sat here."
+msgstr "El gato se sentó aquí"
+
+msgid "Hello big world."
+msgstr "Hola gran mundo."
+
+#~ msgid "The dog sat here."
+#~ msgstr "El perro se sentó aquí"
+"""
+
+
+@pytest.fixture
+def project(shell: Shell) -> Shell:
+    """The shell with an XLIFF file and two catalogues in folders."""
+    (shell.folder / "app.xlf").write_text(XLIFF, encoding="utf-8")
+    for language in ("es", "pt"):
+        folder = shell.folder / "locales" / language
+        folder.mkdir(parents=True)
+        (folder / "app.po").write_text(PO.replace("Language: es", f"Language: {language}"), encoding="utf-8")
+    return shell
+
+
+@pytest.fixture(scope="module")
+def shaking() -> Iterator[str]:
+    """A server whose model moves, drops, doubles and invents tags in every stage."""
+    with simulator("--behaviour", "tests.simulator.chain:tags", lifetime=3000) as base_url:
+        yield base_url
+
+
+def opened(path: Path) -> LocalizationFile:
+    return document_format(path).open(path)
+
+
+def targets(path: Path) -> dict[str, str | None]:
+    return {unit.id: unit.target for unit in opened(path).units}
+
+
+def with_model(server: str) -> list[str]:
+    return ["--base-url", server, "--model", "m", "--gate", "guards"]
+
+
+# -- what is worked on
+
+
+def test_a_file_that_names_its_languages_needs_no_option_and_changes_in_its_targets_only(project: Shell) -> None:
+    done = project("postedit app.xlf -o better.xlf --details d.jsonl")
+    assert done.code == 0, done.err
+    better = (project.folder / "better.xlf").read_text(encoding="utf-8")
+    assert better == XLIFF.replace("sentó aquí<", "sentó aquí.<").replace("</g> ya<", "</g> ya.<")
+    assert "1 file: 2 of 5 units have a new target" in done.err
+    assert "2 not in the run: locked, approved or written by people" in done.err
+    assert "1 not in the run: no target, and no model or MT system to translate with" in done.err
+    details = project.objects("d.jsonl")
+    assert [segment["id"] for segment in details] == ["cat", "key"]
+    assert details[0]["document"] == "app.xlf"
+    assert project("postedit app.xlf").out == better
+
+
+@pytest.mark.loopback
+def test_an_empty_target_is_translated_where_a_model_is(project: Shell, server: str) -> None:
+    done = project("postedit app.xlf -o better.xlf", *with_model(server))
+    assert done.code == 0, done.err
+    assert (
+        "<x"
+        in (project.folder / "better.xlf").read_text(encoding="utf-8").partition('"new"')[2].partition("<target>")[2]
+    )
+    assert project("translate app.xlf -o b.xlf").code == 1
+    refusal = project("translate app.xlf -o b.xlf").err
+    assert "'new' has no target, and there is nothing to translate with" in refusal
+
+
+def test_what_the_file_knows_of_a_text_reaches_the_model(project: Shell) -> None:
+    (project.folder / "app.xlf").write_text(
+        XLIFF.replace('id="key"', 'id="key" maxwidth="50" size-unit="char" resname="dialog.key"'), encoding="utf-8"
+    )
+    asked = project("postedit app.xlf --dry-run --model m --base-url http://127.0.0.1:9/v1").out
+    assert "Context: dialog.key" in asked
+    assert "Numbered marks such as <1> are tags" in asked
+    assert "at most 57 characters" in asked  # 50 without the placeholders
+    request_about_cat = asked.partition("segment cat")[2].partition("segment key")[0]
+    assert "Numbered marks" not in request_about_cat
+
+
+@pytest.mark.parametrize(
+    ("language", "options", "message"),
+    [
+        ("es", "", "the file doesn't name its source language; give it, as in --source-lang en"),
+        ("", "--source-lang en", "the file doesn't name its target language; give it, as in -l en-de"),
+        ("es", "-l en-fr", "its target language is es, and the command line has fr"),
+        ("Klingonese", "--source-lang en", "unknown language 'Klingonese'"),
+        ("es", "--source-lang en", None),
+        ("", "-l en-es", None),
+        ("Klingonese", "-l en-es", None),
+    ],
+)
+def test_the_command_line_gives_the_languages_that_a_file_lacks(
+    project: Shell, language: str, options: str, message: str | None
+) -> None:
+    (project.folder / "a.po").write_text(PO.replace("Language: es", f"Language: {language}"), encoding="utf-8")
+    done = project(f"postedit a.po -o b.po {options}")
+    if message is None:
+        assert done.code == 0, done.err
+        assert targets(project.folder / "b.po")["menu\x04The cat sat here."] == "El gato se sentó aquí."
+        assert 'El perro se sentó aquí"\n' in (project.folder / "b.po").read_text(encoding="utf-8")
+    else:
+        assert (done.code, message in done.err) == (1, True), done.err
+        assert done.last.startswith("mtagent: a.po: ")
+
+
+def test_a_dry_run_counts_units_by_file_and_state_and_writes_nothing(project: Shell) -> None:
+    done = project("postedit app.xlf locales --source-lang en --dry-run")
+    assert done.code == 0, done.err
+    rows = [re.split(r"\s{2,}", line) for line in done.lines]
+    assert ["app.xlf", "–", "yes", "2"] in rows
+    assert ["app.xlf", "–", "no: locked, approved or written by people", "2"] in rows
+    assert ["locales/es/app.po", "translated", "yes", "2"] in rows
+    assert not project.runs()
+
+
+@pytest.mark.parametrize(
+    ("options", "worked_on"),
+    [
+        ("--only needs-review-translation", ["cat"]),
+        ("--not needs-review", ["key"]),
+        ("--only approved", ["done"]),
+        ("--only approved,translated", ["done", "key"]),
+    ],
+)
+def test_units_are_selected_by_state_and_protected_ones_only_by_name(
+    project: Shell, options: str, worked_on: list[str]
+) -> None:
+    path = project.folder / "app.xlf"
+    edit(path, "<target>El gato", '<target state="needs-review-translation">El gato')
+    done = project(f"postedit app.xlf -o out.xlf --details d.jsonl {options}")
+    assert done.code == 0, done.err
+    assert [segment["id"] for segment in project.objects("d.jsonl")] == worked_on
+    changed = [unit for unit, target in targets(path).items() if targets(project.folder / "out.xlf")[unit] != target]
+    assert changed == worked_on
+
+
+def test_new_targets_get_the_user_s_marks(project: Shell) -> None:
+    done = project("postedit app.xlf -o out.xlf --mark state=needs-review-translation --mark comment=MT")
+    assert done.code == 0, done.err
+    assert {unit.id: unit.state for unit in opened(project.folder / "out.xlf").units} == {
+        **dict.fromkeys(["cat", "key"], "needs-review-translation"),
+        **dict.fromkeys(["done", "kept", "new"]),
+    }
+    assert opened(project.folder / "out.xlf").units[0].notes == ("MT",)
+    fuzzy = project("postedit locales --source-lang en --in-place --mark fuzzy")
+    assert "warning: gettext doesn't compile fuzzy messages" in fuzzy.err
+    assert [unit.state for unit in opened(project.folder / "locales" / "es" / "app.po").units] == [
+        "fuzzy",
+        "translated",
+    ]
+    done = project("postedit app.xlf -o b.xlf --mark fuzzy")
+    assert (done.code, "app.xlf:3: such a file cannot hold the mark 'fuzzy'" in done.err) == (1, True), done.err
+
+
+def test_the_errors_that_are_left_become_marks_of_its(project: Shell) -> None:
+    edit(project.folder / "app.xlf", "The cat sat here.", "The 3 cats sat here. Go.")
+    done = project("postedit app.xlf -o out.xlf --mark its")
+    assert done.code == 0, done.err
+    new = (project.folder / "out.xlf").read_text(encoding="utf-8")
+    assert "its:locQualityIssueType=" in new
+    etree.parse(project.folder / "out.xlf")
+
+
+# -- where it is written
+
+
+@pytest.mark.parametrize("names", ["locales", "locales/**/*.po", "locales/es/app.po locales/pt/app.po"])
+def test_several_files_are_one_run_and_keep_their_layout(project: Shell, names: str) -> None:
+    done = project(f"postedit {names} --source-lang en -o out --details d.jsonl")
+    assert done.code == 0, done.err
+    written = sorted(str(path.relative_to(project.folder)) for path in (project.folder / "out").rglob("*.po"))
+    assert written == ["out/es/app.po", "out/pt/app.po"]
+    assert "2 files: 2 of 4 units have a new target" in done.err
+    assert len(project.runs()) == 1
+    ids = [segment["id"] for segment in project.objects("d.jsonl")]
+    assert ids[0] == "locales/es/app.po#menu\x04The cat sat here."
+    assert {segment["target_lang"] for segment in project.objects("d.jsonl")} == {"es", "pt"}
+    assert project(f"postedit {names} --source-lang en -o out").code == 0, "its own output"
+
+
+def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces(project: Shell) -> None:
+    clean = project.folder / "locales" / "pt" / "app.po"
+    clean.write_text(PO.replace("sentó aquí", "sentó aquí.").replace("Language: es", "Language: pt"), encoding="utf-8")
+    before = clean.stat()
+    done = project("postedit locales --source-lang en --in-place --backup")
+    assert done.code == 0, done.err
+    changed = project.folder / "locales" / "es" / "app.po"
+    assert (changed.parent / "app.po.bak").read_text(encoding="utf-8") == PO
+    assert targets(changed)["menu\x04The cat sat here."] == "El gato se sentó aquí."
+    assert clean.stat() == before
+    assert not (clean.parent / "app.po.bak").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("app.xlf locales --source-lang en", "several files need a folder: name it with -o"),
+        ("app.xlf -o a.xlf --in-place", "-o and --in-place do not go together"),
+        ("app.xlf --backup", "--backup needs --in-place"),
+        ("app.xlf --lock -o a.xlf", "--lock needs --in-place"),
+        ("app.xlf -t es.txt", "leave out -t"),
+        ("app.xlf --force-edited --in-place", "--force-edited needs --lock"),
+        ("-s en.txt -t es.txt --in-place", "--in-place is for localization files"),
+        ("", "name localization files as arguments"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(project: Shell, arguments: str, message: str) -> None:
+    done = project(f"postedit {arguments}")
+    assert (done.code, message in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("en.txt", "en.txt: the name tells no format of localization files"),
+        ("*.nothing", "*.nothing: no file has such a name"),
+        ("app.xlf missing.po", "missing.po: no such file or directory"),
+        ("app.xlf -o en.txt", "en.txt: is there already; --force replaces it"),
+        ("locales --source-lang en -o en.txt/out", "en.txt: is a file; several files are written into a folder"),
+        ("locales --source-lang en --in-place --lock=no/a.lock", "no/a.lock: the folder no does not exist"),
+        ("locales --source-lang en -o en.txt", "en.txt: is a file; several files are written into a folder"),
+        ("-s app.xlf -o b.xlf", "`mtagent postedit FILE` and `mtagent translate FILE` improve it, without -s"),
+    ],
+)
+def test_files_that_cannot_be_read_or_written_are_named(project: Shell, arguments: str, message: str) -> None:
+    done = project(f"postedit {arguments}")
+    assert (done.code, message in done.err) == (1, True), done.err
+
+
+def test_a_limit_works_on_some_units_and_the_others_stay(project: Shell) -> None:
+    done = project("postedit app.xlf -o better.xlf --limit 1")
+    assert "1 of 5 units have a new target" in done.err
+    assert targets(project.folder / "better.xlf")["key"] == "Pulsa <1>una tecla</1> ya"
+    assert project("postedit app.xlf -o better.xlf").code == 0
+    assert targets(project.folder / "better.xlf")["key"] == "Pulsa <1>una tecla</1> ya."
+
+
+def test_a_run_is_exported_into_its_file_with_peoples_decisions(project: Shell) -> None:
+    assert project("postedit app.xlf -o better.xlf --name r").code == 0
+    assert project("revert r cat --edit 1").code == 0
+    done = project("export r -o final.xlf --like app.xlf")
+    assert done.code == 0, done.err
+    assert targets(project.folder / "final.xlf")["cat"] == "El gato se sentó aquí"
+    assert targets(project.folder / "final.xlf")["key"] == "Pulsa <1>una tecla</1> ya."
+    other = project("export r -o other.po --like locales/es/app.po")
+    assert (other.code, "has none of the run's texts, which are of app.xlf" in other.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("se sentó aquí", "se echó aquí", "is not written over an edit that was made in the file meanwhile"),
+        (
+            "The cat sat here.",
+            "The cat lay here.",
+            "is for another source: the source was changed in the file meanwhile",
+        ),
+        ('id="cat"', 'id="dog"', "has no place: the file has no such unit any more"),
+        ("</body>", "</bod", "is not written, because the file was changed meanwhile: "),
+    ],
+)
+def test_what_people_do_to_a_file_during_the_run_stays(project: Shell, old: str, new: str, reason: str) -> None:
+    path = project.folder / "app.xlf"
+    edited = XLIFF.replace(old, new)
+
+    def edit(_: object) -> None:
+        path.write_text(edited, encoding="utf-8")
+
+    reports: list[Written] = []
+    named = LocalizationInputs((NamedFile(path, path.parent),), in_place=True)
+    asyncio.run(
+        improve_file(
+            load(overrides={}),
+            Files(source=path, localization=named),
+            command="postedit",
+            on_start=lambda *_: None,
+            on_chain=edit,
+            on_written=reports.append,
+        )
+    )
+    after = path.read_text(encoding="utf-8")
+    kept = reports[0].kept[0]
+    assert reason in str(kept)
+    assert kept.segment_id == "cat"
+    expected = edited if new == "</bod" else edited.replace("</g> ya<", "</g> ya.<")
+    assert after == expected
+
+
+def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> None:
+    entries = []
+    for number in range(800):
+        entries.append(f'msgid "The cat {number} sat here."\nmsgstr "El gato {number} se sentó aquí"\n')
+    old = PO + "\n".join(["", *entries])
+    path = project.folder / "big.po"
+    command = ["postedit", "big.po", "--source-lang", "en", "--in-place"]
+    path.write_text(old, encoding="utf-8")
+    with start(project.folder, *command) as process:
+        process.communicate(timeout=100)
+    new = path.read_text(encoding="utf-8")
+    assert new.count("aquí.") == 801
+    outcomes = set()
+    for _ in range(3):
+        path.write_text(old, encoding="utf-8")
+        with start(project.folder, *command) as process:
+            while process.poll() is None and not list(project.folder.glob(".mtagent-*.tmp")):
+                time.sleep(0.0005)
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=100)
+        outcomes.add(path.read_text(encoding="utf-8"))
+        for leftover in project.folder.glob(".mtagent-*.tmp"):
+            leftover.unlink()
+    assert outcomes <= {old, new}
+
+
+# -- tags
+
+
+@pytest.mark.loopback
+def test_a_text_with_broken_tags_is_not_written_and_is_accounted(project: Shell, shaking: str) -> None:
+    sources = [f'Hello <x id="1"/> world {number}.' for number in range(12)]
+    units = "".join(
+        f'<trans-unit id="u{n}"><source>{source}</source></trans-unit>\n' for n, source in enumerate(sources)
+    )
+    head = XLIFF.partition('<trans-unit id="cat">')[0]
+    (project.folder / "many.xlf").write_text(head + units + "</body></file></xliff>\n", encoding="utf-8")
+    done = project("postedit many.xlf -o out.xlf --details d.jsonl", *with_model(shaking))
+    assert done.code == 0, done.err
+    lines = {unit.id: unit.line for unit in opened(project.folder / "many.xlf").units}
+    not_written = {each["id"]: each["not_written"] for each in project.objects("d.jsonl") if "not_written" in each}
+    assert 0 < len(not_written) < 12, "the simulator breaks some of them"
+    new = targets(project.folder / "out.xlf")
+    for unit_id, reason in not_written.items():
+        assert new[unit_id] is None
+        assert f"many.xlf:{lines[unit_id]}: '{unit_id}' keeps its old target: the new one {reason}" in done.err
+    assert f"{12 - len(not_written)} of 12 units have a new target; {len(not_written)} keep the old one" in done.err
+    etree.parse(project.folder / "out.xlf")
+
+
+@pytest.mark.loopback
+@pytest.mark.data
+@pytest.mark.timeout(300)
+def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_nothing(
+    data: Path, project: Shell, shaking: str
+) -> None:
+    folder = project.folder / "real"
+    groups: dict[str, list[str]] = {}
+    for original in _real_files(data / "formats", {"xlf": 12, "xliff": 8, "po": 10}):
+        copy = folder / original.parent.name / original.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(original, copy)
+        first = opened(copy).units[0]
+        options = "" if first.source_lang else " --source-lang en"
+        options += "" if first.target_lang else " --target-lang de"
+        groups.setdefault(options, []).append(str(copy))
+    before = {path: opened(path) for path in sorted(folder.rglob("*.*"))}
+    remarks = ""
+    for options, paths in groups.items():
+        done = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
+        assert done.code == 0, done.err
+        remarks += done.err
+    changed = 0
+    for path, document in before.items():
+        after = opened(path)
+        for unit, new in zip(document.units, after.units, strict=True):
+            if new.target != unit.target:
+                assert not unit.locked
+                assert new.target is not None
+                assert fault(document, unit, new.target) is None
+                changed += 1
+        if path.suffix == ".po":
+            polib.pofile(str(path))
+        else:
+            etree.parse(path)
+    assert changed >= 20
+    assert "keep the old one, because the new one cannot be written" in remarks
+    for options, paths in groups.items():
+        again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
+        assert "nothing to work on; no model was asked" in again.err, again.err
+
+
+def _real_files(folder: Path, numbers: dict[str, int]) -> list[Path]:
+    """The first files of each kind that have units and that lxml or polib reads."""
+    chosen = []
+    for ending, number in numbers.items():
+        fit = []
+        for path in sorted((folder / ending).iterdir()):
+            try:
+                units = opened(path).units
+                if path.suffix == ".po":
+                    polib.pofile(str(path))
+                else:
+                    etree.parse(path)
+            except (MtagentError, OSError, UnicodeDecodeError, etree.XMLSyntaxError):
+                continue
+            # The simulator writes no Chinese, so that each text would fail.
+            if 0 < len(units) < 100 and not (units[0].target_lang or "").startswith("zh"):
+                fit.append(path)
+        chosen += fit[:number]
+    return chosen
+
+
+# -- the lock file
+
+
+@pytest.fixture
+def locked(project: Shell) -> Shell:
+    """The project after a run with the lock file."""
+    done = project("postedit app.xlf locales --source-lang en --in-place --lock")
+    assert done.code == 0, done.err
+    return project
+
+
+LOCKED = "postedit --source-lang en --in-place --lock app.xlf locales"
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_second_run_with_the_lock_has_nothing_to_do(locked: Shell) -> None:
+    lock = locked.read("mtagent.lock")
+    assert lock[0].startswith("# mtagent.lock 1")
+    assert [line.split("\t")[:2] for line in lock[1:]] == [
+        ["app.xlf", "cat"],
+        ["app.xlf", "key"],
+        ["locales/es/app.po", "Hello big world."],
+        ["locales/es/app.po", "menu\\4The cat sat here."],
+        ["locales/pt/app.po", "Hello big world."],
+        ["locales/pt/app.po", "menu\\4The cat sat here."],
+    ]
+    done = locked(LOCKED)
+    assert (done.code, "nothing to work on; no model was asked" in done.err) == (0, True), done.err
+    assert "6 not in the run: done before, by the lock file" in done.err
+    assert locked.read("mtagent.lock") == lock
+    assert locked("postedit --frozen app.xlf locales").code == 1, "the text without a target is new"
+
+
+def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
+    done = project("postedit --frozen locales")
+    assert (done.code, "4 texts new or changed since mtagent.lock was written" in done.err) == (1, True)
+    assert project("postedit --source-lang en --in-place --lock locales").code == 0
+    done = project("postedit --frozen locales")
+    assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True)
+    edit(project.folder / "locales" / "es" / "app.po", 'msgid "Hello big world."', 'msgid "Hello small world."')
+    done = project("postedit --frozen locales")
+    assert (done.code, "locales/es/app.po:11: 'Hello small world.' is new or changed" in done.err) == (1, True)
+    assert len(project.runs()) == 1
+
+
+def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:
+    path = locked.folder / "app.xlf"
+    edit(path, "El gato se sentó aquí.", "El gato se echó ahí")
+    done = locked(LOCKED)
+    assert "1 not in the run: edited by people since the lock file was written" in done.err
+    assert targets(path)["cat"] == "El gato se echó ahí"
+    edit(path, "The cat sat here.", "The cat lay here.")
+    assert targets(path)["cat"] == "El gato se echó ahí", "the person may have translated the new source"
+    done = locked(f"{LOCKED} --force-edited")
+    assert "1 of 9 units have a new target" in done.err
+    assert targets(path)["cat"] == "El gato se echó ahí."
+
+
+def test_a_text_whose_source_changed_is_worked_on_again(locked: Shell) -> None:
+    edit(locked.folder / "app.xlf", "The cat sat here.", "The cat sat here!")
+    done = locked(LOCKED)
+    assert done.code == 0, done.err
+    assert re.search(r"\b1 segment:", done.err)
+
+
+@pytest.mark.loopback
+def test_a_failed_text_is_tried_again(project: Shell) -> None:
+    command = "postedit --source-lang en --in-place --lock locales --stages p --model m --deadline 1 --base-url"
+    assert project(f"{command} http://127.0.0.1:9/v1", "--give-up-after", "0").code == 3
+    assert len(project.read("mtagent.lock")) == 1
+    assert "4 texts new or changed" in project("postedit --frozen locales").err
+
+
+def test_lines_of_both_branches_count_after_a_merge_and_a_conflict_is_named(locked: Shell) -> None:
+    lock = locked.folder / "mtagent.lock"
+    header, *lines = locked.read("mtagent.lock")
+    other = lines[0].rpartition("\t")[0] + "\t0123456789abcdef"
+    lock.write_text("\n".join([header, *lines, other, ""]), encoding="utf-8")
+    assert "nothing to work on" in locked(LOCKED).err
+    lock.write_text("\n".join([header, *lines[:2], "<<<<<<< HEAD", *lines[2:], ""]), encoding="utf-8")
+    done = locked(LOCKED)
+    assert (done.code, "mtagent.lock:4: expected a file, an id and two hashes" in done.err) == (1, True), done.err
+
+
+def test_the_lock_forgets_texts_that_are_gone_and_keeps_other_files(locked: Shell) -> None:
+    (locked.folder / "app.xlf").write_text(re.sub(r'<trans-unit id="cat">.*', "", XLIFF), encoding="utf-8")
+    assert locked("postedit --in-place --lock app.xlf").code == 0
+    keys = [tuple(line.split("\t")[:2]) for line in locked.read("mtagent.lock")[1:]]
+    assert ("app.xlf", "cat") not in keys
+    assert ("app.xlf", "key") in keys
+    assert ("locales/es/app.po", "Hello big world.") in keys
+
+
+def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project: Shell) -> None:
+    path = project.folder / "mtagent.lock"
+    first, second = Lock(path), Lock(path)
+    for lock, file in ((first, "es.po"), (second, "pt.po")):
+        lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
+        lock.write()
+    assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_files_of_one_language_are_improved_with_the_file_of_their_sources(shell: Shell) -> None:
+    shell.write("en.json", "{", '  "a": "Hello world.",', '  "b": "Yes"', "}")
+    shell.write("de.json", "{", '  "a": "Hallo , Welt."', "}")
+
+    done = shell("postedit de.json -s en.json -o better.json -q")
+
+    assert done.code == 0, done.err
+    assert shell.read("better.json") == ["{", '  "a": "Hallo, Welt."', "}"]
+    assert "name the file with the sources" in shell("postedit de.json -o other.json").last
+    assert "en.json: is the only file" in shell("postedit en.json -s en.json -o other.json").last
+
+
+def test_a_folder_gives_files_of_one_language_only_with_sources_and_no_running_text(shell: Shell) -> None:
+    (shell.folder / "i18n").mkdir()
+    for name, text in (("en", "Hello world."), ("de", "Hallo , Welt."), ("es", "Hola , mundo.")):
+        (shell.folder / "i18n" / f"{name}.json").write_text(f'{{"a": "{text}"}}\n', encoding="utf-8")
+    (shell.folder / "i18n" / "README.md").write_text("Not , touched", encoding="utf-8")
+
+    assert "has no localization files" in shell("postedit i18n --in-place").last
+    done = shell("postedit i18n -s i18n/en.json --source-lang en --in-place -q")
+
+    assert done.code == 0, done.err
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (shell.folder / "i18n").iterdir()}
+    assert texts == {
+        "en.json": '{"a": "Hello world."}\n',
+        "de.json": '{"a": "Hallo, Welt."}\n',
+        "es.json": '{"a": "Hola, mundo."}\n',
+        "README.md": "Not , touched",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:03,500\nWhen we came,\n\n2\n00:00:04,000 --> 00:00:06,500\nit was on.\n",
+            "1\n00:00:01,000 --> 00:00:03,500\nWHEN WE CAME,\n\n2\n00:00:04,000 --> 00:00:06,500\nIT WAS ON.\n",
+        ),
+        ("a.md", "# Title\n\n- some text\n\n```\ncode\n```\n", "# TITLE\n\n- SOME TEXT\n\n```\ncode\n```\n"),
+        ("a.html", "<p>Some <b>bold</b> text</p><script>x</script>", "<p>SOME <b>BOLD</b> TEXT</p><script>x</script>"),
+    ],
+)
+def test_running_text_is_translated_in_a_copy(shell: Shell, name: str, content: str, expected: str) -> None:
+    (shell.folder / name).write_text(content, encoding="utf-8")
+
+    done = shell(f"translate {name} -l en-de -o new-{name} --stages t -q --translator", "command:tr a-z A-Z")
+
+    assert done.code == 0, done.err
+    assert (shell.folder / f"new-{name}").read_text(encoding="utf-8") == expected
+    assert (shell.folder / name).read_text(encoding="utf-8") == content
