@@ -628,6 +628,7 @@ def test_qt_messages_have_what_the_file_says_of_them(tmp_path: Path) -> None:
     hello = document.units[0]
     assert (hello.id, hello.source, hello.target) == ('Main\x04Say "hi"\x04a button', 'Say "hi"', "")
     assert (hello.state, hello.context, hello.line) == ("unfinished", "Main", 6)
+    assert (hello.status, document.units[1].status, document.units[-1].status) == ("new", "needs-review", "translated")
     assert hello.notes == ("a button", "Keep it short.", "Kurz?")
     assert (hello.source_lang, hello.target_lang) == ("en", "ru_RU")
     forms = document.units[1:4]
