@@ -377,6 +377,15 @@ def test_android_files_keep_their_layout(
     assert replaced(document, targets).decode() == ANDROID.replace(old, new).replace("\n", newline)
 
 
+def test_android_collapses_white_space_across_tags(tmp_path: Path) -> None:
+    file = '<resources><string name="a">\n a <b> b\n </b> c" d "\n</string></resources>'
+    document = opened(tmp_path, "strings.xml", file, file)
+    assert document.units[0].target == "a <1>b </1>c d "
+    assert replaced(document, {"a": "<1> b</1>  "}).decode() == (
+        '<resources><string name="a">\n <b>\\u0020b</b>\\u0020\\u0020\n</string></resources>'
+    )
+
+
 @pytest.mark.parametrize("empty", ["<resources/>", "<resources></resources>", "<resources>\n</resources>"])
 def test_an_empty_android_file_is_filled(tmp_path: Path, empty: str) -> None:
     document = opened(tmp_path, "strings.xml", empty, ANDROID_EN)
@@ -443,6 +452,10 @@ RESX_EN = """<root>
     <comment>A button</comment>
   </data>
   <data name="$this.Text" xml:space="preserve"><value>Window</value></data>
+  <data name="$this.Name" xml:space="preserve"><value>Form1</value></data>
+  <data name=">>label1.Name" xml:space="preserve"><value>label1</value></data>
+  <data name="Image" mimetype="application/x-microsoft.net.object.bytearray.base64"><value>AAA=</value></data>
+  <data name="Icon" type="System.Resources.ResXFileRef, System.Windows.Forms"><value>a.png</value></data>
   <data name="Empty" xml:space="preserve"><value>Empty</value></data>
 </root>"""
 
@@ -615,6 +628,7 @@ def test_qt_messages_have_what_the_file_says_of_them(tmp_path: Path) -> None:
     hello = document.units[0]
     assert (hello.id, hello.source, hello.target) == ('Main\x04Say "hi"\x04a button', 'Say "hi"', "")
     assert (hello.state, hello.context, hello.line) == ("unfinished", "Main", 6)
+    assert (hello.status, document.units[1].status, document.units[-1].status) == ("new", "needs-review", "translated")
     assert hello.notes == ("a button", "Keep it short.", "Kurz?")
     assert (hello.source_lang, hello.target_lang) == ("en", "ru_RU")
     forms = document.units[1:4]

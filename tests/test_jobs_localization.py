@@ -449,6 +449,18 @@ def test_a_text_with_broken_tags_is_not_written_and_is_accounted(project: Shell,
     etree.parse(project.folder / "out.xlf")
 
 
+def test_a_translation_without_a_placeholder_is_not_written(project: Shell) -> None:
+    units = '<trans-unit id="a"><source>Hi {name}!</source></trans-unit><trans-unit id="b"><source>Bye!</source>'
+    (project.folder / "a.xlf").write_text(
+        f"{XLIFF.partition('<trans-unit')[0]}{units}</trans-unit></body></file></xliff>", encoding="utf-8"
+    )
+    done = project("translate a.xlf -o b.xlf --translator", "command:sed -e s/.name./you/ -e s/Bye/Adiós/")
+    assert done.code == 0, done.err
+    assert targets(project.folder / "b.xlf") == {"a": None, "b": "¡Adiós!"}
+    reason = "a.xlf:3: 'a' keeps its old target: the new one would break the program: placeholders: {name} is missing"
+    assert reason in done.err
+
+
 @pytest.mark.loopback
 @pytest.mark.data
 @pytest.mark.timeout(300)

@@ -478,6 +478,7 @@ async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest
 
 
 HALF = '"a \\ud800"'
+IMPROVE = b'{"segments": [{"source": "a", "translation": "b"}], "source_lang": "en", "target_lang": "es"}'
 GLOSSARY = '"name": "g", "source_lang": "en", "target_lang": "es", "entries_format": "tsv", "entries": '
 
 
@@ -521,6 +522,23 @@ async def test_a_body_that_is_not_json_is_refused_with_the_place_and_logged_unde
     assert (answer.status_code, list(answer.json().values())) == (400, [message])
     entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
     assert [entry["key"] for entry in entries] == ["ana"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (IMPROVE, "application/json; charset=utf-8", 200),
+        (IMPROVE, "application/vnd.example+json", 200),
+        (IMPROVE.decode().encode("utf-16"), "application/json", 200),
+        (IMPROVE, "text/plain", 400),
+    ],
+)
+async def test_segments_are_json(body: bytes, content_type: str, status: int) -> None:
+    async with asking(Service(llm=improving())) as client:
+        answer = await client.post("/v1/improve", content=body, headers={"Content-Type": content_type})
+        assert answer.status_code == status, answer.text
 
 
 async def test_a_source_language_that_nobody_finds_out_is_named() -> None:

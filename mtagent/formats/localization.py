@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +45,10 @@ _DONE = "done before, by the lock file"
 _EDITED = "edited by people since the lock file was written"
 _NOTHING_TRANSLATES = "no target, and no model or MT system to translate with"
 _WILDCARDS = "*?["
+
+
+WhyUnusable = Callable[[Segment, str], str | None]
+"""``why(segment, text)``: why a text must not be a target, as the end of a sentence; ``None`` if it may be one."""
 
 
 class NamedFile(NamedTuple):
@@ -256,13 +260,15 @@ class LocalizationFiles:
         failed: Iterable[str] = (),
         backup: bool = False,
         after_run: bool = False,
+        why_unusable: WhyUnusable = lambda segment, text: None,
         errors: Mapping[str, tuple[ErrorSpan, ...]] | None = None,
     ) -> Written:
         """Write each file, with the texts of its units, to its output, and update the lock file.
 
         A text that the file cannot hold is left out, and the unit keeps its target. ``failed`` are the segments to try
         again in the next run. ``backup``: what is replaced stays as ``FILE.bak``. ``after_run``: a unit that was edited
-        since it was read keeps its target, too. ``errors`` are those left in each segment, by id, for marks of ITS.
+        since it was read keeps its target, too. ``why_unusable``: further reasons to leave a text out. ``errors`` are
+        those left in each segment, by id, for marks of ITS.
         """
         by_document = _by_document(results)
         written = Written()
@@ -278,7 +284,7 @@ class LocalizationFiles:
                 written.kept += [KeptTarget(path, 1, segment_id, reason) for segment_id in results_of_file]
                 continue
             results_by_id = _by_unit(document, results_of_file)
-            targets = self._targets(document, results_by_id, written, after_run=after_run)
+            targets = self._targets(document, results_by_id, written, why_unusable, after_run=after_run)
             for segment_id in results_of_file.keys() - {result.segment.id for result in results_by_id.values()}:
                 written.kept.append(KeptTarget(path, 1, segment_id, "has no place: the file has no such unit any more"))
             marks = {unit_id: self._marks_of(results_by_id[unit_id], errors or {}) for unit_id in targets}
@@ -301,7 +307,13 @@ class LocalizationFiles:
         return written
 
     def _targets(
-        self, document: LocalizationFile, results: Mapping[str, Result], written: Written, *, after_run: bool
+        self,
+        document: LocalizationFile,
+        results: Mapping[str, Result],
+        written: Written,
+        why_unusable: WhyUnusable,
+        *,
+        after_run: bool,
     ) -> dict[str, str]:
         """The new targets by id; what is not written is counted in ``written``."""
         targets = {}
@@ -324,6 +336,7 @@ class LocalizationFiles:
             elif after_run and result.segment.translation != target:
                 reason = "is not written over an edit that was made in the file meanwhile"
             reason = reason or fault(document, unit, result.text, self.only, self.not_)
+            reason = reason or why_unusable(result.segment, result.text)
             if reason is None:
                 targets[unit.id] = result.text
                 written.changed += 1

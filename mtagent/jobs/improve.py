@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.decided_text import DecidedRun
+from mtagent.chain.guards import listed
+from mtagent.chain.translation import refusals
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
@@ -32,7 +34,7 @@ from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
-from mtagent.records import Chain, ErrorSpan
+from mtagent.records import Chain, ErrorSpan, Segment
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
@@ -147,6 +149,7 @@ def _write_outputs(
                 failed=_failed(decided_run),
                 backup=files.localization.backup,
                 after_run=True,
+                why_unusable=lambda segment, text: _why_unusable(segment, text, decided_run.skip),
                 errors=_errors_left(decided_run) if files.localization.marks else None,
             )
             not_written = {kept.segment_id: kept.reason for kept in written.kept}
@@ -155,6 +158,14 @@ def _write_outputs(
             inputs.output_format.write(files.output, results, inputs.like)
         if files.details is not None:
             write_details(files.details, islice(decided_run.chains(dialogues=False), limit), not_written=not_written)
+
+
+def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | None:
+    """The placeholders and tags that a first translation lacks: programs need them. Edits have been guarded."""
+    if segment.translation is not None:
+        return None
+    missing = [damage for damage in refusals(segment, text, skip=skip) if damage.guard in ("placeholders", "tags")]
+    return f"would break the program: {listed(missing)}" if missing else None
 
 
 def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:

@@ -136,8 +136,9 @@ Answer = TypeVar("Answer", Call, Completion)
 def _storable(answer: Answer) -> Answer:
     """``answer`` without halves of characters and impossible counts, which cannot be stored."""
     changes: dict[str, Any] = {}
-    for name in ("text", "reply", "model", "finish_reason", "error"):
-        value = getattr(answer, name, None)
+    names = ("reply", "model", "error") if isinstance(answer, Call) else ("text", "model", "finish_reason")
+    for name in names:
+        value = getattr(answer, name)
         if isinstance(value, str) and whole_characters(value) != value:
             changes[name] = whole_characters(value)
     if answer.tool_calls:

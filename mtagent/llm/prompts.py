@@ -34,7 +34,6 @@ from mtagent.text import languages, markup, scripts
 
 Values = Mapping[str, str | None]
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
-_SPACE = re.compile(r"\s+")
 _INVISIBLE = regex.compile(r"\p{Cf}+")  # format characters, such as zero-width spaces
 FEWEST_REPEATED_WORDS = 6
 """A reply of fewer words, such as ``{"errors": []}``, may occur in the instructions and still be the answer."""
@@ -233,6 +232,7 @@ class Prompt(Record):
         return "\n".join(texts)
 
 
+@scripts.remembered
 def _flat(text: str) -> str:
     """``text`` with single spaces, in lower case."""
     return " ".join(text.split()).casefold()
@@ -251,22 +251,28 @@ def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
     another. The same texts always have the same codes, so a stored request is found again and requests begin alike.
     """
 
-    def candidates(tag: str, text: str) -> Iterator[str]:
-        for n in count():
-            hashed = hashlib.sha256(f"{tag}\0{n}\0{text}".encode(errors="surrogatepass"))
-            number = int.from_bytes(hashed.digest())
-            size = 6 + n // 8 * 3  # longer codes, in case a text holds many of the short ones
-            yield f"{number % 10**size:0{size}}"
-
-    # As it looks to a careless reader: without spaces, invisible characters, letter case and full width.
-    texts = "\n".join(quotes.values())
-    if not texts.isascii():
-        texts = _INVISIBLE.sub("", unicodedata.normalize("NFKC", texts))
-    undisguised = _SPACE.sub("", texts).casefold()
+    undisguised = "".join(map(_undisguised, quotes.values()))
     codes = {}
     for tag, text in quotes.items():
-        codes[tag] = next(code for code in candidates(tag, text) if code not in undisguised)
+        candidates = (_code(tag, text, draw=draw) for draw in count())
+        codes[tag] = next(code for code in candidates if code not in undisguised)
     return codes
+
+
+@scripts.remembered
+def _code(tag: str, text: str, *, draw: int) -> str:
+    hashed = hashlib.sha256(f"{tag}\0{draw}\0{text}".encode(errors="surrogatepass"))
+    number = int.from_bytes(hashed.digest())
+    size = 6 + draw // 8 * 3  # longer codes, in case a text holds many of the short ones
+    return f"{number % 10**size:0{size}}"
+
+
+@scripts.remembered
+def _undisguised(text: str) -> str:
+    """``text`` as it looks to a careless reader: without spaces, invisible characters, letter case and full width."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    return _flat(text).replace(" ", "")
 
 
 @cache

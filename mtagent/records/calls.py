@@ -65,7 +65,10 @@ class Usage(Record):
     @staticmethod
     def total(usages: Iterable[Usage]) -> Usage:
         """The sum of ``usages``; ``Usage()`` for none."""
-        return sum(usages, start=Usage())
+        total: Usage | None = None
+        for usage in usages:
+            total = usage if total is None else total + usage
+        return Usage() if total is None else total
 
 
 UNPAID = Usage()

@@ -135,7 +135,7 @@ def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterat
         old_run = new_run = ""
 
 
-def _paired(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+def _paired(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
     """The sentences of two texts in pairs: the n-th with the n-th.
 
     If their number changed, they are paired from each end, up to the last unchanged sentence before they are no longer

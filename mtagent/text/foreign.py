@@ -140,14 +140,14 @@ def is_name(run: Run) -> bool:
     return has_case and 2 * small_words < len(run)
 
 
-def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
+def copied_runs(segment: Segment, text: str) -> tuple[tuple[int, Run], ...]:
     """The runs of source words in ``text``, except names, each with the index of its first word.
 
     All of a short source make a run, six words of a longer one, fourteen characters where words have no spaces. Between
     variants of a language nothing is copied.
     """
     if is_within_language(segment) or not _runs(markup.prose(segment.source), markup.prose(text)):
-        return []
+        return ()
     source_words, words = language_words(segment.source), language_words(text)
     pattern = scripts.foreign_words_of(scripts.script_of(segment.source_lang))
     quoted = set(_quoted_words(segment))
@@ -160,23 +160,24 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
     return _runs(source_words, words)
 
 
-def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
+@scripts.remembered
+def _runs(source_text: str, text: str) -> tuple[tuple[int, Run], ...]:
     source, words = scripts.words(source_text), scripts.words(text)
     shared = sum(map(set(source).__contains__, words))
     if shared < _SHORTEST_RUN:
-        return []
+        return ()
     unspaced = 0
     if scripts.UNSPACED_LETTER.search(source_text):
         unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source)
     size = min(len(source), _COPIED_CHARACTERS if 2 * unspaced > len(source) else _COPIED_WORDS)
     if size < _SHORTEST_RUN or shared < size:
-        return []
+        return ()
     runs_of_source = set(runs_of(source, size))
     copied = []
     for index, run in enumerate(runs_of(words, size)):
         if run in runs_of_source and not is_name(run):
             copied.append((index, run))
-    return copied
+    return tuple(copied)
 
 
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:

@@ -108,9 +108,10 @@ def blocks(text: str) -> list[str]:
     return _cut(text, _BLANK_LINE)
 
 
-def sentences(text: str, lang: str = "") -> list[str]:
+@scripts.remembered
+def sentences(text: str, lang: str = "") -> tuple[str, ...]:
     """Cut ``text`` into sentences and lines; white space stays with the sentence before it, and nothing is lost."""
-    return _cut(text, _END_BY_LANGUAGE.get(lang.split("-")[0].lower(), _END))
+    return tuple(_cut(text, _END_BY_LANGUAGE.get(lang.split("-")[0].lower(), _END)))
 
 
 def ends_sentence(text: str) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import regex
 
@@ -21,11 +23,38 @@ class Mark(NamedTuple):
 
 
 # A segment at work asks about the same few texts again and again: its source, the texts before and after, and these
-# without their marks. So few answers are kept that their size stays a small multiple of the longest texts'.
-remembered = lru_cache(maxsize=16)
+# without their marks. Between two of these questions other segments at work ask theirs. The answers about short texts
+# are small, so those about all segments at work are kept. Of the answers about long texts so few are kept that their
+# size stays a small multiple of the longest texts'.
+_SHORT_TEXTS, _LONG_TEXTS = 256, 16
+_LONGEST_SHORT = 1_000  # characters
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@remembered
+def remembered(function: Function) -> Function:
+    """``function``, with its latest answers kept. Its positional arguments are texts, languages and sets."""
+    of_short_texts = lru_cache(maxsize=_SHORT_TEXTS)(function)
+    of_long_texts = lru_cache(maxsize=_LONG_TEXTS)(function)
+
+    @wraps(function)
+    def remember_text(text: str) -> Any:  # called fifty times for each call to a model, so that its own time counts
+        if len(text) > _LONGEST_SHORT:
+            return of_long_texts(text)
+        return of_short_texts(text)
+
+    @wraps(function)
+    def remember(*texts: Any, **options: Any) -> Any:
+        for text in texts:
+            if len(text) > _LONGEST_SHORT:
+                return of_long_texts(*texts, **options)
+        return of_short_texts(*texts, **options)
+
+    takes_one_text = len(signature(function).parameters) == 1
+    return cast(Function, remember_text if takes_one_text else remember)
+
+
+@lru_cache(maxsize=_LONG_TEXTS)  # so cheap that a choice between two caches would cost more
 def alphabet(text: str) -> frozenset[str]:
     """The distinct characters of ``text``: the cheapest question that rules most marks out."""
     return frozenset(text)

@@ -94,6 +94,7 @@ def _longest_first(patterns: Iterable[str]) -> str:
 
 
 _SPACE = r"[ \u00a0\u202f]"
+_DIGIT = regex.compile(r"\d")
 _HAN_NUMERAL = "一二三四五六七八九十百千万亿萬億两兩几半数"
 _IS_UNSPACED = regex.compile(rf"[{UNSPACED_OR_HANGUL}℃℉％￥㎡㎥]")
 _UNSPACED = _longest_first(regex.escape(form) for form in _EXACT if _IS_UNSPACED.match(form))
@@ -158,6 +159,8 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
     """
     quantities: dict[int, Quantity] = {}
     has_han_numerals = not alphabet(text).isdisjoint(_HAN_NUMERAL)
+    if not has_han_numerals and not _DIGIT.search(text):
+        return ()
     for match in _unit_behind(has_han_numerals=has_han_numerals).finditer(text):
         start, end = match.span("unit")
         units = _units_at(match, lang)
@@ -271,7 +274,6 @@ def _named_unit() -> regex.Pattern[str]:
     )
 
 
-_DIGIT = regex.compile(r"\d")
 _PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]++", flags=regex.V1)
 _SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
 _FIRST_OF_PHRASES = frozenset(_PLAIN_WORD.findall(phrase.casefold())[0] for phrase in _PHRASES)
