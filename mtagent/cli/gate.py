@@ -24,6 +24,7 @@ from mtagent.cli.options import (
     UNSEEDED_MODEL_OPTIONS,
     F,
     existing_store,
+    instructions_by_language,
     option,
     options_on_command_line,
     read_config,
@@ -379,6 +380,10 @@ def _labels_of_run(config: Config, name: str, options: Mapping[str, Any]) -> Edi
 def _config(options: Mapping[str, Any]) -> Config:
     """The settings of the judges, without an earlier calibration, which this one may replace."""
     settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
+    if options.get("instructions_for") or "instructions_for" in instructions_by_language(options["instructions"]):
+        raise click.UsageError(
+            "--instructions: judges see those for a language that the run was made with: leave LANG= out"
+        )
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
     return config.model_copy(update={"calibration": None, "cautious": None, "any_language": False, "ask_all": True})

@@ -735,7 +735,7 @@ def read_config(options: dict[str, Any]) -> Config:
             if value not in (None, ()):
                 overrides[name] = value
     instructions = (*overrides.pop("instructions", ()), *overrides.pop("instructions_for", ()))
-    overrides |= _instructions_by_language(instructions)
+    overrides |= instructions_by_language(instructions)
     judges = overrides.pop("judge", None)
     if judges:
         overrides["judge"] = {"evaluator": judges}
@@ -763,7 +763,7 @@ def read_config(options: dict[str, Any]) -> Config:
     return config
 
 
-def _instructions_by_language(specs: Iterable[str]) -> dict[str, Any]:
+def instructions_by_language(specs: Iterable[str]) -> dict[str, Any]:
     """The settings that each ``--instructions FILE`` or ``LANG=FILE`` makes. Raises :class:`click.UsageError`."""
     settings: dict[str, Any] = {}
     by_language: dict[str, Path] = {}
