@@ -380,7 +380,9 @@ def _labels_of_run(config: Config, name: str, options: Mapping[str, Any]) -> Edi
 def _config(options: Mapping[str, Any]) -> Config:
     """The settings of the judges, without an earlier calibration, which this one may replace."""
     settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
-    if options.get("instructions_for") or "instructions_for" in instructions_by_language(options["instructions"]):
+    if options.get("instructions_for") or "instructions_for" in instructions_by_language(
+        options.get("instructions", ())
+    ):
         raise click.UsageError(
             "--instructions: judges see those for a language that the run was made with: leave LANG= out"
         )
