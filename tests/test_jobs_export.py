@@ -590,7 +590,7 @@ def test_the_texts_of_a_run_are_written_again_in_any_format_of_segments(improved
     )
     assert improved("export r --format csv").out.startswith("id,source_lang,")
     refused(improved, "export r -o new.tsv --like like.csv", "new.tsv: is tsv, and --like like.csv is csv: leave out")
-    refused(improved, "export r -o new.docx", "new.docx: is a document with layout")
+    refused(improved, "export r -o new.odt", "new.odt: is a document with layout")
 
 
 def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improved: Shell) -> None:
