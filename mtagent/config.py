@@ -310,6 +310,8 @@ class Config(ModelSettings):
     domain: str | None = None
     glossary: Path | None = None
     keep: Path | None = None
+    memory: tuple[Path, ...] = ()
+    own_memory: bool = True
     instructions: Path | None = None
     prompts: Path | None = None
     concurrency: int = Field(default=16, ge=1)
@@ -522,6 +524,7 @@ class Settings(TypedDict, total=False):
     domain: str | None
     instructions: str | Path | None
     prompts: str | Path | None
+    memory: Sequence[str | Path]
     model: str | None
     base_url: str | None
     azure_endpoint: str | None
@@ -547,7 +550,7 @@ class Settings(TypedDict, total=False):
     token_budget: int | None
 
 
-ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings")
+ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings", "memory", "own_memory")
 """Settings that were added later: their defaults are not stored with a run, so that earlier runs keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -617,6 +620,8 @@ class SettingsFile:
                 settings[name] = self.folder / Path(settings[name]).expanduser()
                 if name == "comet_python":  # a mere name would be looked for in PATH
                     settings[name] = settings[name].absolute()
+        if isinstance(settings.get("memory"), list):
+            settings["memory"] = [self.folder / Path(path).expanduser() for path in settings["memory"]]
         return settings
 
 
@@ -716,6 +721,11 @@ def _refuse_unpublished(config: Config) -> None:
         raise ConfigError(
             f"context: is {config.context}, but like the papers the preset paper shows no neighbouring segments: leave "
             "context or preset=paper out"
+        )
+    if config.preset == "paper" and config.memory:
+        raise ConfigError(
+            f"memory: {config.memory[0]} has no effect, because like the papers the preset paper uses no translation "
+            "memory: leave memory or preset=paper out"
         )
     for name in ("glossary", "keep"):
         path = getattr(config, name)

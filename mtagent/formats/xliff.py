@@ -15,7 +15,7 @@ Phrase      ``m:confirmed``                             ``m:locked="true"``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -225,7 +225,8 @@ class XliffFile:
         reader: _XliffReader,
         place: _Place | None,
     ) -> None:
-        source_text, target_text, inline = _numbered(self._xml, source, target)
+        pieces = [_pieces(self._xml, source), _pieces(self._xml, target) if target else []]
+        source_text, target_text, inline = numbered(pieces)
         self._places.append(place)
         state, locked = reader.state_of(owner)
         max_length, max_width = reader.length_of(owner)
@@ -609,12 +610,11 @@ def _end_of_element(start: XmlToken, tokens: Iterator[XmlToken]) -> int:
     raise AssertionError(f"<{start.value}> has no end, which expat refuses")
 
 
-def _numbered(xml: XmlFile, source: _Content, target: _Content | None) -> tuple[str, str, dict[str, str]]:
-    """Both texts with placeholders for their inline tags, and the markup of each placeholder.
+def numbered(texts: Sequence[Sequence[str | InlineCode]]) -> tuple[str, str, dict[str, str]]:
+    """Source and target with placeholders for their inline tags, and the markup of each placeholder.
 
     The same tag has the same number in both. Its markup is the target's, where the target has it.
     """
-    texts = [_pieces(xml, source), _pieces(xml, target) if target else []]
     plain = "".join(piece for pieces in texts for piece in pieces if isinstance(piece, str))
     number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0)
     numbers: dict[tuple[str, str, int], int] = {}

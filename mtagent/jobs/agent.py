@@ -34,6 +34,7 @@ from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.glossary import GlossaryFor, with_terms
+from mtagent.formats.tmx import Memory, with_matches
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
@@ -559,7 +560,8 @@ class AgentRun:
         """The segments with the agent's terms and domain. Raises :class:`ConfigError` for ids that aren't unique."""
         numbers: dict[str, int] = {}  # of the segments, by id
         detailed = []
-        for number, segment in enumerate(with_terms(segments, self._terms), start=1):
+        segments = with_matches(with_terms(segments, self._terms), Memory(self._config.memory))
+        for number, segment in enumerate(segments, start=1):
             if segment.domain is None:
                 segment = segment.model_copy(update={"domain": self._config.domain})
             first_number = numbers.setdefault(segment.id, number)
@@ -625,6 +627,7 @@ class _Work:
         ):
             raise ConfigError(f"timeout: expected a number of seconds, not {seconds!r:.80}")
         self._agent = agent
+        self._memory = Memory(agent.config.memory)
         self._seconds = seconds
         self._only = only
         self._texts: dict[int, str] = {}  # by position: results to show with the next segment of the document
@@ -637,7 +640,7 @@ class _Work:
         """The ``segments`` at their places in documents."""
         config = self._agent.config
         segments = with_terms(map(self._with_domain, segments), self._agent._terms)
-        return placed(segments, config.context)
+        return placed(with_matches(segments, self._memory), config.context)
 
     async def placed_async(self, segments: Iterable[Segment] | AsyncIterable[Segment]) -> AsyncGenerator[Placed, None]:
         """The same for async code; segments of an async iterable have no context."""

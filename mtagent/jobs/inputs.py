@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from os.path import isdir, isfile, relpath
 from pathlib import Path
@@ -26,6 +27,7 @@ from mtagent.formats.localization import LocalizationFiles, NamedFile
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
+from mtagent.formats.tmx import Memory, with_matches
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.jobs.outputs import (
     RatingOutput,
@@ -51,6 +53,8 @@ def files_named(config: Config) -> dict[str, Path]:
         "--log": config.log,
     }
     files_by_option = {option: path for option, path in by_option.items() if path is not None}
+    for path in config.memory:
+        files_by_option[f"--memory {path}"] = path
     for path in prompts_of(config):
         files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
@@ -342,7 +346,18 @@ class OpenFiles:
 
     def _all(self) -> Iterator[Segment]:
         terms = read_terms(self.config.glossary, self.config.keep)
-        return with_terms(self.reader.read(self.files.source, segment_defaults(self.config)), terms)
+        segments = with_terms(self.reader.read(self.files.source, segment_defaults(self.config)), terms)
+        return with_matches(segments, self._memory)
+
+    @cached_property
+    def _memory(self) -> Memory | None:
+        """The translation memory: the files that the settings name, and the approved units of localization files."""
+        entries = []
+        if self.config.own_memory and self.config.preset != "paper" and isinstance(self.reader, LocalizationFiles):
+            entries = list(self.reader.approved(segment_defaults(self.config)))
+        if not entries and not self.config.memory:
+            return None
+        return Memory(self.config.memory, entries)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -508,6 +523,8 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
     """The content hash of every file in ``named``, and of the files that ``config`` names."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files["instructions"] = config.instructions
+    for number, path in enumerate(config.memory, start=1):
+        files[f"memory {number}"] = path
     for prompt in prompts_of(config):
         files[f"prompts/{prompt.name}"] = prompt
     return {name: sha256(path) for name, path in files.items() if path is not None}
