@@ -98,7 +98,8 @@ def command(**options: Any) -> None:
     config = read_config(options).effective()
     # Paths in a settings file are relative to the file, and the output may be saved in another folder.
     paths = {name: value.expanduser().absolute() for name, value in config if isinstance(value, Path)}
-    settings = config.model_copy(update=paths).model_dump(mode="json")
+    memory = tuple(path.expanduser().absolute() for path in config.memory)
+    settings = config.model_copy(update={**paths, "memory": memory}).model_dump(mode="json")
     tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for name, value in settings.items():
         if name in tables:
