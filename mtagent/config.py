@@ -311,6 +311,8 @@ class Config(ModelSettings):
     domain: str | None = None
     glossary: Path | None = None
     keep: Path | None = None
+    memory: tuple[Path, ...] = ()
+    own_memory: bool = True
     instructions: Path | None = None
     instructions_for: dict[str, Path] = Field(default={})  # by target language
     prompts: Path | None = None
@@ -539,6 +541,7 @@ class Settings(TypedDict, total=False):
     instructions: str | Path | None
     instructions_for: Mapping[str, str | Path]
     prompts: str | Path | None
+    memory: Sequence[str | Path]
     model: str | None
     base_url: str | None
     azure_endpoint: str | None
@@ -564,7 +567,9 @@ class Settings(TypedDict, total=False):
     token_budget: int | None
 
 
-ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings", "instructions_for")
+ADDED = (
+    "samples", "ask_all", "gate_calls", "proposals", "embeddings", "instructions_for", "memory", "own_memory",
+)  # fmt: skip
 """Settings that were added later: their defaults are not stored with a run, so that earlier runs keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -639,6 +644,8 @@ class SettingsFile:
             for lang, path in by_language.items():
                 if isinstance(path, str):
                     by_language[lang] = self.folder / Path(path).expanduser()
+        if isinstance(settings.get("memory"), list):
+            settings["memory"] = [self.folder / Path(path).expanduser() for path in settings["memory"]]
         return settings
 
 
@@ -740,6 +747,11 @@ def _refuse_unpublished(config: Config) -> None:
         raise ConfigError(
             f"context: is {config.context}, but like the papers the preset paper shows no neighbouring segments: leave "
             "context or preset=paper out"
+        )
+    if config.preset == "paper" and config.memory:
+        raise ConfigError(
+            f"memory: {config.memory[0]} has no effect, because like the papers the preset paper uses no translation "
+            "memory: leave memory or preset=paper out"
         )
     for name in ("glossary", "keep"):
         path = getattr(config, name)

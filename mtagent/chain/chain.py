@@ -58,6 +58,8 @@ from mtagent.records import (
     Edit,
     ErrorCause,
     GuardsCause,
+    MemoryCause,
+    MemoryMatch,
     NotedCause,
     PlainCause,
     Rating,
@@ -367,13 +369,17 @@ class _SegmentWork:
         self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
         self._triaged: Rating | None = None
         self._hints: tuple[str, ...] = ()
-        self._judged = self.for_raters  # what judges that ask a model see: the hints are in its notes
+        # What judges that ask a model see: the hints are in its notes, and similar texts are for wording only.
+        self._judged = self.for_raters.model_copy(update={"matches": ()})
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
 
     async def take(self, stage: Stage) -> Step | None:
         """The step of ``stage``; ``None`` if it leaves none."""
         self.gate = self.plan.gate_of(stage)
+        remembered = await self._aside(self.remember, stage)
+        if remembered is not None:
+            return remembered
         triaged = await self.triage(stage)
         if triaged is not None:
             return triaged
@@ -401,6 +407,15 @@ class _SegmentWork:
     def failed(self, stage: Stage, error: BaseException, detail: str | None) -> Step:
         """The step in which ``error`` was raised; ``detail`` replaces its message."""
         return self.step(stage, "failed", ErrorCause.of(error, detail)).raised(error)
+
+    def remember(self, stage: Stage) -> Step | None:
+        """The step that takes the text of :func:`from_memory`, or leaves the text alone if it is one."""
+        text = None if stage == "translate" else self.text
+        match = from_memory(self.segment, text, skip=self.plan.skip_translation_guards)
+        if match is None:
+            return None
+        verdict: Verdict = "kept" if text is None else "unchanged"
+        return self.step(stage, verdict, MemoryCause(origin=match.origin), text=match.target)
 
     async def triage(self, stage: Stage) -> Step | None:
         """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
@@ -656,7 +671,7 @@ class _SegmentWork:
         texts = [proposal.text for proposal in proposals if proposal.cause is None]
         skip = self.plan.skip_guards
         shown = hints.shown(self.segment, self.text, texts, skip=skip, instead=self.plan.own_guards)
-        self._judged, self._hints = shown.segment, shown.hints
+        self._judged, self._hints = shown.segment.model_copy(update={"matches": ()}), shown.hints
         return shown.unasked
 
     def _doubts_are_asked(self, text: str) -> bool:
@@ -836,6 +851,21 @@ class _SegmentWork:
                 if is_of_text and is_error_free(rating, evaluator, threshold):
                     return True
         return False
+
+
+def from_memory(segment: Segment, text: str | None, *, skip: Collection[str] = ()) -> MemoryMatch | None:
+    """The approved translation of the same source that ``text`` is; without a text, the one to take.
+
+    None is taken if there are several, or if the guards refuse it, for example because it is too long.
+    """
+    approved = {match.target: match for match in segment.matches if match.exact}
+    if text is not None:
+        return approved.get(text)
+    if len(approved) != 1:
+        return None
+    [match] = approved.values()
+    is_refused = _adds_lines(segment.source, match.target) or translation.refusals(segment, match.target, skip=skip)
+    return None if is_refused else match
 
 
 def most_agreeing(segment: Segment, texts: Sequence[str], text: str) -> list[str]:

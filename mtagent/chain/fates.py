@@ -71,6 +71,7 @@ _ERRORS = {
 _UNTOUCHED = {
     "blank": "nothing to translate",
     "triage": "left alone by triage",
+    "memory": "left alone: as approved in the translation memory",
     "error-free": "no error found",
     "found": "found, and no fix is certain",
 }
@@ -119,6 +120,8 @@ def fate(step: Step) -> Fate:
     match step.verdict:
         case "kept" if cause.kind == "blank":
             return Fate("untouched", cause.sentence)
+        case "kept" if cause.kind == "memory":
+            return Fate("changed", "taken from the translation memory")
         case "kept" if step.stage == "translate":
             if set(guards_of(cause)) <= {"max_length"}:
                 return Fate("changed", "translated")

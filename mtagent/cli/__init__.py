@@ -41,6 +41,7 @@ COMMAND_GROUPS = {
     },
     "Localization files": {
         "check": ("mtagent.cli.check:command_check", "Find faults of existing translations, without a model."),
+        "terms": ("mtagent.cli.terms:command_terms", "Propose a glossary from existing translations."),
         "units": ("mtagent.cli.units", "List the texts of localization files, or write translations back."),
     },
     "Use and review results": {

@@ -99,7 +99,9 @@ def command(**options: Any) -> None:
     # Paths in a settings file are relative to the file, and the output may be saved in another folder.
     paths = {name: value.expanduser().absolute() for name, value in config if isinstance(value, Path)}
     by_language = {lang: path.expanduser().absolute() for lang, path in config.instructions_for.items()}
-    settings = config.model_copy(update={**paths, "instructions_for": by_language}).model_dump(mode="json")
+    memory = tuple(path.expanduser().absolute() for path in config.memory)
+    absolute = {**paths, "instructions_for": by_language, "memory": memory}
+    settings = config.model_copy(update=absolute).model_dump(mode="json")
     tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for name, value in settings.items():
         if name in tables:

@@ -311,6 +311,16 @@ KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated
 GLOSSARY_OPTION = [
     option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden].")
 ]
+MEMORY_OPTIONS = [
+    option(
+        TEXTS, "--memory", type=FILE, multiple=True, metavar="FILE.tmx",
+        help="Translation memory: exact matches are taken as they are, similar texts are shown to models; repeatable.",
+    ),
+    option(
+        TEXTS, "--own-memory/--no-own-memory", default=None,
+        help="Use the approved units of localization files as a translation memory, too.  [default: yes]",
+    ),
+]  # fmt: skip
 SURROUNDING_OPTIONS = [
     *GLOSSARY_OPTION,
     option(
@@ -641,7 +651,7 @@ WORK_OPTIONS = [
     *GUARD_OPTIONS,
 ]
 """Settings of the chain for one segment."""
-SETTING_OPTIONS = [*KEEP_OPTION, *WORK_OPTIONS, *CHAIN_RUN_OPTIONS, *PACE_OPTIONS, *RUN_OPTIONS]
+SETTING_OPTIONS = [*KEEP_OPTION, *MEMORY_OPTIONS, *WORK_OPTIONS, *CHAIN_RUN_OPTIONS, *PACE_OPTIONS, *RUN_OPTIONS]
 TALK_OPTIONS = [
     option(RUN, "--dry-run", is_flag=True, help="Print the prompts and a token estimate; send nothing."),
     option(RUN, "-v", "--verbose", is_flag=True, help="Print one line per step to standard error."),

@@ -54,6 +54,7 @@ class Progress:
         self._failed_changed = 0  # a stage failed after an earlier one had changed the text
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._triaged = 0  # triage left the segment alone
+        self._from_memory = 0  # the text is an approved one from the translation memory
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
@@ -103,6 +104,8 @@ class Progress:
             self._empty_translations.append(name)
         if any(step.cause.kind == "triage" for step in chain.steps):
             self._triaged += 1
+        if any(step.cause.kind == "memory" for step in chain.steps):
+            self._from_memory += 1
         edited_steps = [step for step in chain.steps if step.rating("editor")]
         if edited_steps and edited_steps[-1].not_fixed:
             self._not_fixed += 1
@@ -198,6 +201,8 @@ class Progress:
             say(f"mtagent: segments with errors that were found and not fixed: {self._not_fixed}{of_these}; {where}")
         if self._triaged:
             say(f"mtagent: left alone by triage: {self._triaged}{of_these}")
+        if self._from_memory:
+            say(f"mtagent: as approved in the translation memory: {self._from_memory}{of_these}")
         if self._warnings:
             for line in warnings_line(len(self._warnings), self._warnings[0]):
                 say(f"mtagent: {line}")

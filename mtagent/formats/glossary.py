@@ -21,7 +21,7 @@ from mtagent.text.scripts import UNSPACED, language_of
 from mtagent.text.terms import beginnings, roots, stands_at, words_of, words_of_term
 
 _REQUIRED = ("source", "target")
-_COLUMNS = (*_REQUIRED, "pos", "case", "note", "forbidden")
+_COLUMNS = (*_REQUIRED, "pos", "case", "note", "forbidden", "count")
 _YES_NO = {"yes": True, "true": True, "1": True, "x": True, "no": False, "false": False, "0": False, "": False}
 _CASE = {"sensitive": True, "case-sensitive": True, "insensitive": False, "case-insensitive": False, **_YES_NO}
 
@@ -129,7 +129,7 @@ def is_tbx(path: Path) -> bool:
 
 
 def read_glossary(path: Path) -> tuple[Term, ...]:
-    """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
+    """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden,count``.
 
     The delimiter is the one in the header: comma, semicolon or tab; a ``.tsv`` is read without quoting. TBX has several
     languages: :func:`read_tbx`. Raises :class:`InputError`, beginning with ``file:line``.

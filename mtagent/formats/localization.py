@@ -31,6 +31,7 @@ from mtagent.formats.documents import (
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, segment
+from mtagent.formats.tmx import MemoryEntry
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import languages, scripts
 from mtagent.text.plurals import plural_forms, rule_examples
@@ -220,6 +221,16 @@ class LocalizationFiles:
                 f"{path}:{first.line}: {shown_id(first.id)} has no target, and there is nothing to translate with: set "
                 "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one"
             )
+
+    def approved(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[MemoryEntry]:
+        """The locked and approved units that have a translation, as entries of a translation memory."""
+        for document, unit, _ in self.examined():
+            target = _target_of(unit)
+            # A target like its source is mostly of a unit that isn't to be translated.
+            if unit.protected and target is not None and target != unit.source and unit.source.strip():
+                segment = self.segment_of(document, unit, defaults)
+                origin = f"{document.path}:{unit.line}"
+                yield MemoryEntry(unit.source, target, segment.source_lang, segment.target_lang, origin)
 
     def tally(self) -> Table:
         """The number of units by file and state, and which of them are worked on."""

@@ -74,7 +74,7 @@ async def improve_elsewhere(
     """
     folder = Path(f"{store.database.path}.shards") / str(run.id)
     # The terms are in the segments already, and the workers may not see the files.
-    config = config.model_copy(update={"glossary": None, "keep": None})
+    config = config.model_copy(update={"glossary": None, "keep": None, "memory": ()})
     ledger = await asyncio.to_thread(engine.ledger, folder)
     _open_account(run, ledger)
     improver = TableImprover(config, folder, ledger=ledger)
@@ -140,9 +140,19 @@ def table_of(segments: Iterable[Segment]) -> pyarrow.Table:
 
     flags = [("forbidden", "bool"), ("case_sensitive", "bool")]
     term = pyarrow.struct([("source", "string"), ("target", "string"), *flags, ("note", "string")])
+    match = pyarrow.struct(
+        [
+            ("source", "string"),
+            ("target", "string"),
+            ("similarity", "int64"),
+            ("exact", "bool"),
+            ("origin", "string"),
+        ]
+    )
     types = {
         "candidates": pyarrow.list_(pyarrow.string()),
         "terms": pyarrow.list_(term),
+        "matches": pyarrow.list_(match),
         "max_length": pyarrow.int64(),
     }
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Segment.model_fields])

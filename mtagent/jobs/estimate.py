@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Unpack
 
-from mtagent.chain.chain import MANY, SHORTLIST
+from mtagent.chain.chain import MANY, SHORTLIST, from_memory
 from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
@@ -177,6 +177,8 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
+            if from_memory(segment, segment.translation) is not None:
+                continue
             translated = proofread = rated = segment
             if is_published:
                 translated = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
@@ -407,7 +409,7 @@ class Estimator:
             return rating.plus(work.at_most() if self._triage else work)
 
         for segment in segments:
-            if not segment.source.strip():
+            if not segment.source.strip() or from_memory(segment, segment.translation) is not None:
                 continue
             if segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from os.path import isdir, isfile, relpath
 from pathlib import Path
@@ -27,6 +28,7 @@ from mtagent.formats.localization import LocalizationFiles, NamedFile, in_other_
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
+from mtagent.formats.tmx import Memory, with_matches
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.jobs.outputs import (
     RatingOutput,
@@ -54,6 +56,8 @@ def files_named(config: Config) -> dict[str, Path]:
         "--log": config.log,
     }
     files_by_option = {option: path for option, path in by_option.items() if path is not None}
+    for path in config.memory:
+        files_by_option[f"--memory {path}"] = path
     for path in prompts_of(config):
         files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
@@ -377,7 +381,18 @@ class OpenFiles:
         return with_context(self._all(), self.config.context, self.config.limit, text_of)
 
     def _all(self) -> Iterator[Segment]:
-        return with_details(self.reader.read(self.files.source, segment_defaults(self.config)), self.config)
+        segments = with_details(self.reader.read(self.files.source, segment_defaults(self.config)), self.config)
+        return with_matches(segments, self._memory)
+
+    @cached_property
+    def _memory(self) -> Memory | None:
+        """The translation memory: the files that the settings name, and the approved units of localization files."""
+        entries = []
+        if self.config.own_memory and self.config.preset != "paper" and isinstance(self.reader, LocalizationFiles):
+            entries = list(self.reader.approved(segment_defaults(self.config)))
+        if not entries and not self.config.memory:
+            return None
+        return Memory(self.config.memory, entries)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -551,6 +566,8 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
     files["instructions"] = config.instructions
     for lang, path in config.instructions_for.items():
         files[f"instructions for {lang}"] = path
+    for number, path in enumerate(config.memory, start=1):
+        files[f"memory {number}"] = path
     for prompt in prompts_of(config):
         files[f"prompts/{prompt.name}"] = prompt
     return {name: sha256(path) for name, path in files.items() if path is not None}

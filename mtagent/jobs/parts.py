@@ -426,6 +426,15 @@ async def assembled_evaluator(
         yield own.evaluator or _evaluator(config, config.evaluator or "rules", models, config.model_for(None))
 
 
+@asynccontextmanager
+async def assembled_model(config: Config, *, wrap_llm: WrapLLM) -> AsyncIterator[LLM]:
+    """The model of the general settings; closed at the end. Raises :class:`ConfigError` if none is set."""
+    config = effective(config, OwnParts())
+    async with AsyncExitStack() as stack:
+        models = _Models(config, OwnParts(), stack, wrap_llm)
+        yield _needed(models.with_settings(config.model_for(None)), "this command")
+
+
 class _Models:
     """The models of a plan: one client for each set of settings, one limiter for each model at a server.
 

@@ -50,9 +50,11 @@ def stage_table(chains: Iterable[Chain]) -> str:
     has_given = False
     segments = 0
     left_alone = 0
+    from_memory = 0
     for chain in chains:
         segments += 1
         left_alone += any(step.cause.kind == "triage" for step in chain.steps)
+        from_memory += any(step.cause.kind == "memory" for step in chain.steps)
         text = chain.segment.translation or ""
         has_given = has_given or bool(text)
         steps = chain.by_stage()
@@ -82,6 +84,8 @@ def stage_table(chains: Iterable[Chain]) -> str:
         below = ["scores of so many segments: `mtagent compare`"]
     if left_alone:
         below.append(f"left alone by triage: {left_alone}")
+    if from_memory:
+        below.append(f"as approved in the translation memory: {from_memory}")
     table = Table("", tuple(columns), tuple(tuple(row) for row in rows.values()))
     return "\n".join([text_of([table]), *below])
 

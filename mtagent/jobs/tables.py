@@ -156,7 +156,7 @@ class TableImprover:
             ambiguous = None
         except InputError as error:
             fields, ambiguous = {}, error
-        for name in ("terms", "candidates"):
+        for name in ("terms", "candidates", "matches"):
             if name in names:
                 fields[name] = name
         defaults = segment_defaults(self._config).model_dump(exclude_none=True)

@@ -328,6 +328,12 @@ def _shipped() -> list[Any]:
     return [place for place in places if place.is_dir()]
 
 
+_MATCHES = (
+    "Approved translations of similar texts, for wording only; numbers, tags and placeholders always come from the "
+    "source below:"
+)
+
+
 def segment_values(segment: Segment, *, show_reference: bool = True, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
     notes = []
@@ -338,6 +344,10 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
     numbered_tag = markup.NUMBERED_TAG.search(segment.source)
     if numbered_tag:
         notes.append(f"Numbered marks such as {numbered_tag[0]} are tags: keep each one, around the same words.")
+    if segment.matches:
+        notes.append(_MATCHES)
+        for match in segment.matches:
+            notes.append(f"- {' '.join(match.source.split())} = {' '.join(match.target.split())}")
     reference = segment.reference
     if not show_reference:
         reference = None
@@ -365,7 +375,7 @@ def published(segment: Segment, fields: Collection[str] = ()) -> Segment:
 
     The preset ``paper`` sends this to the model. The guards still read the whole segment.
     """
-    empty = {"domain": None, "context": None, "notes": None, "terms": (), "max_length": None}
+    empty = {"domain": None, "context": None, "notes": None, "terms": (), "matches": (), "max_length": None}
     for name in fields:
         empty.pop(name, None)
     return segment.model_copy(update=empty)

@@ -191,6 +191,17 @@ class TranslatedCause(BaseCause):
         return f"translated by {self.by}{lost}"
 
 
+class MemoryCause(BaseCause):
+    """The text is an approved translation of the same source: it was taken from ``origin``, or left alone."""
+
+    kind: Literal["memory"] = "memory"
+    origin: str
+
+    @property
+    def _decision(self) -> str:
+        return f"as approved in the translation memory: {self.origin}"
+
+
 class TriageCause(BaseCause):
     """The text was left alone: its ``score`` by an evaluator reaches the ``threshold``."""
 
@@ -335,6 +346,7 @@ Cause = Annotated[
     PlainCause
     | NotedCause
     | TranslatedCause
+    | MemoryCause
     | TriageCause
     | GuardsCause
     | DecidedCause

@@ -29,6 +29,20 @@ class Term(Record):
         return f"{self.source} = {target}{f' ({self.note})' if self.note else ''}"
 
 
+class MemoryMatch(Record):
+    """An approved translation of a ``source`` that equals a segment's or is similar to it, by ``similarity`` percent.
+
+    ``exact``: source and languages are the segment's, so that the translation may be taken as it is. ``origin`` is file
+    and line.
+    """
+
+    source: str
+    target: str
+    similarity: int = Field(ge=0, le=100)
+    exact: bool = False
+    origin: str = ""
+
+
 class Segment(Record):
     """One unit of translation: a sentence, a paragraph or a whole text, with what is known about it.
 
@@ -49,6 +63,7 @@ class Segment(Record):
     context: str | None = None
     notes: str | None = None
     terms: tuple[Term, ...] = ()
+    matches: tuple[MemoryMatch, ...] = ()
     max_length: int | None = Field(default=None, ge=1)
 
 

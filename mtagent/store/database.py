@@ -207,7 +207,10 @@ _BATCHED = "ALTER TABLE calls ADD COLUMN batched INTEGER NOT NULL DEFAULT 0"
 # How many of the input tokens were written to a prompt cache
 _CACHE_WRITES = "ALTER TABLE calls ADD COLUMN cache_write_tokens INTEGER NOT NULL DEFAULT 0"
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,))
+# What the translation memory has for a segment
+_MATCHES = "ALTER TABLE segments ADD COLUMN matches TEXT NOT NULL DEFAULT '[]'"
+
+MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,))
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

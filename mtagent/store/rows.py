@@ -22,6 +22,7 @@ from mtagent.records import (
     Chain,
     Edit,
     ErrorSpan,
+    MemoryMatch,
     Message,
     Rated,
     Rating,
@@ -44,7 +45,7 @@ _RATING = "evaluator, score, signature, explanation, errors, calls, correction, 
 _COLUMNS = {
     "segments": (
         "run_id, position, segment, source_lang, target_lang, source, translation, reference, document, domain, "
-        "context, notes, terms, state, text, candidates, max_length"
+        "context, notes, terms, state, text, candidates, max_length, matches"
     ),
     "steps": "run_id, position, step, segment, stage, verdict, reason, text, proposed, seconds, calls, cause",
     "edits": (
@@ -172,7 +173,8 @@ def _segment_row(run_id: int, position: int, segment: Segment, state: SegmentSta
     terms = _json([term.model_dump() for term in segment.terms])
     known = (segment.document, segment.domain, segment.context, segment.notes, terms)
     candidates = _json(segment.candidates)
-    return (run_id, position, segment.id, *languages, *texts, *known, state, text, candidates, segment.max_length)
+    more = (candidates, segment.max_length, _json([match.model_dump() for match in segment.matches]))
+    return (run_id, position, segment.id, *languages, *texts, *known, state, text, *more)
 
 
 def _read_segment(row: Row) -> Segment:
@@ -190,6 +192,7 @@ def _read_segment(row: Row) -> Segment:
         notes=row[11],
         terms=tuple(Term(**term) for term in json.loads(row[12])),
         max_length=row[16],
+        matches=tuple(MemoryMatch(**match) for match in json.loads(row[17])),
     )
 
 

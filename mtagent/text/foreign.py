@@ -227,8 +227,8 @@ def is_within_language(segment: Segment) -> bool:
 # -- source words left untranslated
 
 _LEFT_OVER = word_lists("left_over")
-_SMALL_WORDS = words_by_language(_LEFT_OVER["small_words"])
-_SMALL_WORDS["no"] = _SMALL_WORDS["nb"]
+SMALL_WORDS = words_by_language(_LEFT_OVER["small_words"])
+SMALL_WORDS["no"] = SMALL_WORDS["nb"]
 _FOREIGN_SPELLINGS = {lang: regex.compile(pattern) for lang, pattern in _LEFT_OVER["foreign_spellings"].items()}
 _LOANS = frozenset(pair for line in _LEFT_OVER["taken_over"]["en"].split("\n") for pair in pairwise(line.split()))
 """Pairs of words that other languages took over from English, and some harmless other pairs."""
@@ -249,7 +249,7 @@ def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
     many languages took over from English, and words that the target language may share are left out.
     """
     source_lang, target_lang = scripts.language_of(segment.source_lang), scripts.language_of(segment.target_lang)
-    if source_lang not in _SMALL_WORDS or source_lang == target_lang:
+    if source_lang not in SMALL_WORDS or source_lang == target_lang:
         return
     new_words = set(scripts.words(after)).difference(scripts.words(before))
     if new_words.isdisjoint(scripts.words(segment.source)):
@@ -314,11 +314,11 @@ def _is_foreign(run: list[str], source_lang: str, target_lang: str) -> bool:
         return False
     target = scripts.language_of(target_lang)
     is_latin = scripts.script_of(target_lang) == "Latn"
-    small_words, small_words_of_target = _SMALL_WORDS[source_lang], _SMALL_WORDS.get(target, frozenset[str]())
+    small_words, small_words_of_target = SMALL_WORDS[source_lang], SMALL_WORDS.get(target, frozenset[str]())
     gives_away = not small_words_of_target.issuperset(small_words.intersection(run))
     if gives_away and not is_latin:
         return True
-    if gives_away and target in _SMALL_WORDS:
+    if gives_away and target in SMALL_WORDS:
         return small_words_of_target.isdisjoint(run) or len(run) >= _CERTAIN_RUN
     if source_lang == "en" and all(pair in _LOANS for pair in pairwise(run)):
         return False

@@ -94,6 +94,17 @@ def copied(body: Body) -> str:
     return _answer(body, lambda source, text: source)
 
 
+def terminologist(body: Body) -> str:
+    """Of the candidates for a glossary, those with odd numbers are kept, with a target in capitals."""
+    terms = []
+    for line in body["messages"][-1]["content"].splitlines():
+        if line.startswith('{"number"'):
+            candidate = json.loads(line)
+            if candidate["number"] % 2:
+                terms.append({"number": candidate["number"], "target": candidate["target"].upper(), "note": "checked"})
+    return json.dumps({"terms": terms}, ensure_ascii=False)
+
+
 def _answer(body: Body, proofread: Spoil) -> str:
     messages = body["messages"]
     system = messages[0]["content"]
