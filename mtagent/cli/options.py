@@ -953,7 +953,7 @@ def localization_files(names: Sequence[str], sources: Path | None) -> list[Named
         if not is_source:
             kept.append(file)
     if not kept:
-        raise ConfigError(f"{sources}: is the only file; name a file with translations as well")
+        raise ConfigError(f"{sources}: has the sources, and no file with translations is named; name one as well")
     return kept
 
 

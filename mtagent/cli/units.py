@@ -46,6 +46,7 @@ Examples:
     help="JSON Lines with the id and the new target of units. Needs -o.",
 )  # fmt: skip
 @click.option(
+    "-s",
     "--source",
     type=FILE,
     metavar="FILE|DIR",

@@ -40,7 +40,8 @@ class Finding(NamedTuple):
         return self.file, self.id, self.check, self.message
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line or 1}: {self.severity} {self.check}: {self.message} ({shown_id(self.id)})"
+        unit = f" ({shown_id(self.id)})" if self.id else ""
+        return f"{self.file}:{self.line or 1}: {self.severity} {self.check}: {self.message}{unit}"
 
 
 class Checked(NamedTuple):

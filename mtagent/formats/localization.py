@@ -30,6 +30,7 @@ from mtagent.formats.documents import (
 )
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
+from mtagent.formats.monolingual import language_in_path
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, segment
 from mtagent.formats.tmx import MemoryEntry
 from mtagent.records import ErrorSpan, Segment
@@ -98,10 +99,13 @@ def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> li
 
 def _in_folder(folder: Path, forms: Mapping[str, DocumentFormat]) -> Iterator[Path]:
     suffixes = tuple(suffix for form in forms.values() for suffix in form.suffixes if suffix != ".pot")
-    for path in sorted(folder.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not is_hidden and path.name.casefold().endswith(suffixes) and path.is_file():
-            yield path
+    paths = []
+    for parent, folders, names in os.walk(folder):  # goes on if a folder disappears meanwhile
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith(".") and name.casefold().endswith(suffixes):
+                paths.append(Path(parent, name))
+    yield from (path for path in sorted(paths) if path.is_file())
 
 
 def _fixed_part(pattern: Path) -> Path:
@@ -399,7 +403,10 @@ class LocalizationFiles:
         path = document.path
         where = f"{path}:{unit.line}"
         source_lang = _language(unit.source_lang, defaults.source_lang, "source", path)
-        target_lang = _language(unit.target_lang, defaults.target_lang, "target", path)
+        named_lang = unit.target_lang
+        if named_lang is None and defaults.target_lang is None:
+            named_lang = language_in_path(path)  # locale/de/LC_MESSAGES/app.po
+        target_lang = _language(named_lang, defaults.target_lang, "target", path)
         values = {
             "id": unit.id if len(self.paths) == 1 else f"{path}#{unit.id}",
             "source": unit.source,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.chain.guards import screen
 from mtagent.config import Config
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import RULES, Rules
 from mtagent.formats.documents import LocalizationFile, TranslationUnit, fault, replaced
 from mtagent.formats.files import replacing
@@ -22,6 +22,8 @@ from mtagent.text import edits
 from mtagent.text.checks import STRING_CHECKS
 
 PLURAL_FORMS = "plural-forms"
+UNREADABLE = "unreadable"
+"""What a file is that cannot be read. It isn't a check that can be left out."""
 CHECK_NAMES = (*RULES, *STRING_CHECKS, PLURAL_FORMS)
 """The names of all checks."""
 
@@ -79,6 +81,8 @@ def _translated(files: LocalizationFiles, config: Config) -> Iterator[_Translate
 
 def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked:
     """The findings in all ``files``, by file and line. ``config`` has terms, and languages that files don't name."""
+    if len(files.paths) > 1:
+        return _check_each(files, config, checker)
     findings: dict[str, list[Finding]] = {str(path): [] for path in files.paths}
     translations = dict.fromkeys(findings, 0)
     for document, unit, _, segment in _translated(files, config):
@@ -95,6 +99,23 @@ def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked
     for of_file in findings.values():
         in_order += sorted(of_file, key=lambda finding: finding.line or 0)
     return Checked(in_order, translations)
+
+
+def _check_each(files: LocalizationFiles, config: Config, checker: Checker) -> Checked:
+    """The findings file by file; a file that cannot be read is a finding, so that the others are still checked."""
+    findings: list[Finding] = []
+    translations: dict[str, int] = {}
+    for path, form in zip(files.paths, files.forms, strict=True):
+        try:
+            checked = check(replace(files, paths=(path,), forms=(form,)), config, checker)
+        except InputError as error:
+            message = str(error).removeprefix(f"{path}:").lstrip()
+            findings.append(Finding(str(path), None, "", UNREADABLE, "critical", message, "", ""))
+            translations[str(path)] = 0
+            continue
+        findings += checked.findings
+        translations |= checked.translations
+    return Checked(findings, translations)
 
 
 _OF_COUNTS = ("placeholders", "numbers", "argument-order")

@@ -409,6 +409,12 @@ class OpenFiles:
             if localization.lock is not None and localization.lock.exists():
                 files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
         hashes = content_hashes(files, self.config)
+        if localization is not None:
+            # Results go back to the files by name, and other units are other work.
+            hashes["names"] = "\n".join(str(file.path) for file in localization.files)
+            for name, words in (("only", localization.only), ("not", localization.not_)):
+                if words:
+                    hashes[name] = ",".join(sorted(words))
         if self.files.columns:
             hashes["columns"] = ",".join(f"{field}={column}" for field, column in sorted(self.files.columns.items()))
         return hashes

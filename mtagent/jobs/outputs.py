@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -54,6 +55,8 @@ def refuse_unwritable(path: Path) -> None:
         raise OutputError(f"{path}: is a folder; name a file in it")
     if path == formats.STANDARD or (path.exists() and not path.is_file()):
         return
+    if path.is_file() and not os.access(path, os.W_OK):  # a file in a folder could be replaced all the same
+        raise OutputError(f"{path}: is read-only; make it writable, or write to another file")
     if not path.parent.is_dir():
         raise OutputError(f"{path}: the folder {path.parent} does not exist; create it first")
     try:  # the output is written under another name beside it first
