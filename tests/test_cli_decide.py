@@ -522,7 +522,7 @@ def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: She
     with Agent(llm=improving(), store=reviewed.folder / "store.db") as agent:
         agent.postedit(["a private phrase end."], ["una frase errado fin."], "en", "es")
     listed = reviewed("runs list")
-    assert [line.split("\t")[0] for line in listed.lines] == ["name", "r"]
+    assert [line.split()[0] for line in listed.lines] == ["name", "r"]
     pattern = r"mtagent: the store also has (\d calls) of Agent\(store=…\) outside of runs, .*; `mtagent runs delete"
     calls = re.match(pattern, listed.last)
     assert calls is not None

@@ -78,7 +78,7 @@ def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
 
 
 def test_lists_have_a_line_for_each_and_texts_are_made_visible(nasty: Shell) -> None:
-    done = nasty("runs list")
+    done = nasty("runs list -f tsv")
     assert harmless_to_read(done)
     assert [len(line.split("\t")) for line in done.lines] == [12, 12]
     done = nasty("runs show r", f"{NAME}1")
