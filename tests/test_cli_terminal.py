@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from mtagent.text.escaping import harmless, visible
-from tests.commands import ROOT, Done, Shell, environment, python
+from tests.commands import ROOT, SOURCES, TRANSLATIONS, Done, Shell, environment, python
+from tests.scripted_server import Answer, scripted_server
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
@@ -109,7 +110,7 @@ def translated(shell: Shell, module: str, body: str, line: str) -> Done:
         (
             "empty_mt",
             "return '[]'",
-            "segment 1: translate failed: UnusableTranslation: translate: words: the source has words",
+            "segment 1: translate failed: translate: words: the source has words",
         ),
         ("angry_mt", f"raise ValueError({NAME!a})", "segment 1: translate failed: "),
     ],
@@ -123,6 +124,37 @@ def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(
     assert harmless_to_read(done)
     assert error in done.err
     assert done.last == "mtagent: failed: 1 (translate), 3 (translate)"
+
+
+@pytest.mark.loopback
+def test_failures_are_grouped_by_cause(shell: Shell) -> None:
+    with scripted_server() as server:
+        failure = Answer(json.dumps({"error": {"message": "the text is too long"}}), status=400)
+        other_failure = Answer(json.dumps({"error": {"message": "no such text"}}), status=400)
+        server.answer = lambda request: other_failure if "Hello" in request.body else failure
+        shell.write("blank.txt", *SOURCES, "")
+        line = "translate -s blank.txt -l en-es -o o.txt --stages t --model m"
+        done = shell(f"{line} --base-url {server.url}/v1")
+    causes = [line for line in done.remarks if re.match(r"mtagent: \d+ segments?: m at ", line)]
+    assert [line[: len("mtagent: 2 segments")] for line in causes] == ["mtagent: 2 segments", "mtagent: 1 segment:"]
+    assert "the text is too long" in causes[0]
+    assert "no such text" in causes[1]
+    assert [line for line in done.remarks if "segment 1: translate failed: m at " in line]
+
+
+def test_context_without_documents_is_announced_as_slow(shell: Shell) -> None:
+    def postedited(more: str) -> Done:
+        return shell(f"postedit -l en-es -o o.txt --force --context 2 {more}")
+
+    notice = "its 3 segments are worked on one after the other"
+    assert notice in postedited("-s en.txt -t es.txt").err
+    rows = []
+    for number, (source, translation) in enumerate(zip(SOURCES, TRANSLATIONS, strict=True)):
+        rows.append(json.dumps({"document": f"d{number}", "source": source, "translation": translation}))
+    shell.write("documents.jsonl", *rows)
+    done = postedited("-s documents.jsonl")
+    assert done.code == 0
+    assert "one after the other" not in done.err
 
 
 def test_a_summary_names_ten_failed_segments_at_most(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
-from mtagent.records import Chain, Rated, Usage, guards_of
+from mtagent.records import Chain, ErrorCause, Rated, Step, Usage, guards_of
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
@@ -30,6 +31,10 @@ _MOST_FAILURES = 3
 _LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
+_MOST_CAUSES = 5
+"""Causes of failures that the summary lists."""
+_VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
+"""What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
 
 
 class Progress:
@@ -55,6 +60,7 @@ class Progress:
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._triaged = 0  # triage left the segment alone
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
+        self._causes: dict[str, list[str]] = {}  # the messages of failures, by what they have in common
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
@@ -72,6 +78,8 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        if error is not None and not self._quiet:
+            self._say_causes()  # the run ended without its summary
 
     def start(self, name: str, total: int, done: int) -> None:
         """Show the bar, on which ``done`` segments of an earlier session already count."""
@@ -96,6 +104,7 @@ class Progress:
         self._counts[chain.state] += 1
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
+            self._note_cause(_cause_of(failed_step))
             self._failed_changed += chain.changed
             self._failed_empty += not chain.text
         translation = chain.segment.translation
@@ -112,8 +121,21 @@ class Progress:
             for step in chain.steps:
                 _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {_cause_of(failed_step)}")
         self._move(chain.usage)
+
+    def _note_cause(self, message: str) -> None:
+        """Note why a segment failed."""
+        self._causes.setdefault(_VARYING.sub("", message), []).append(message)
+
+    def _say_causes(self, what: str = "segment") -> None:
+        """Print how many failed for each cause, the most frequent one first."""
+        causes = sorted(self._causes.values(), key=lambda messages: (-len(messages), min(messages)))
+        for messages in causes[:_MOST_CAUSES]:
+            say(f"mtagent: {counted(len(messages), what)}: {min(messages)}")
+        if len(causes) > _MOST_CAUSES:
+            rest = sum(map(len, causes[_MOST_CAUSES:]))
+            say(f"mtagent: {counted(rest, what)}: {len(causes) - _MOST_CAUSES} other causes; -v prints each failure")
 
     def _write_failure(self, line: str) -> None:
         """Print the first failures; the summary has the number of all."""
@@ -151,6 +173,7 @@ class Progress:
             name = f"segment {result.segment.id}: {result.system}"
             if result.error is not None:
                 self._counts["failed"] += 1
+                self._note_cause(result.error)
             elif result.rating is not None:
                 self._counts["rated"] += 1
             if self._verbose:
@@ -163,11 +186,13 @@ class Progress:
         """Count one more edit that judges rated."""
         name, failed_step = chain.segment.id, chain.failed
         self._counts["failed" if failed_step else "judged"] += 1
+        if failed_step is not None:
+            self._note_cause(_cause_of(failed_step))
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"{name}: {failed_step.stage}: {failed_step.reason}")
+            self._write_failure(f"{name}: {failed_step.stage}: {_cause_of(failed_step)}")
         self._move(chain.usage)
 
     def _move(self, usage: Usage) -> None:
@@ -212,6 +237,7 @@ class Progress:
             if self._failed_empty:
                 kept += f" ({self._failed_empty} had none; their lines are empty)"
             say(f"mtagent: {kept}; run the same command again to retry only them.")
+            self._say_causes()
             if self._failed:  # empty if all of them failed in an earlier session
                 say(f"mtagent: failed: {_list_of(self._failed)}")
 
@@ -238,6 +264,7 @@ class Progress:
         if files:
             say(f"mtagent: written: {', '.join(files)}")
         if failed:
+            self._say_causes("translation")
             say("mtagent: the means leave out failed ratings; run the same command again to retry them.")
 
     def finish_judged(self, summary: RunSummary) -> None:
@@ -248,6 +275,7 @@ class Progress:
         usage = self._usage_text(summary)
         say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {usage}; run {summary.name}")
         if counts.failed:
+            self._say_causes("edit")
             say("mtagent: failed edits are left out; run the same command again to retry only them.")
 
     def _usage_text(self, run: RunSummary) -> str:
@@ -271,6 +299,13 @@ def uncounted(run: RunSummary) -> str:
     if not run.uncounted:
         return ""
     return f" (the server did not count {run.uncounted} of the calls)"
+
+
+def _cause_of(step: Step) -> str:
+    """Why a step failed, in words for people: without the class of the error."""
+    if isinstance(step.cause, ErrorCause):
+        return step.cause.detail or step.cause.error
+    return step.reason
 
 
 def _write(line: str) -> None:
