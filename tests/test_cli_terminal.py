@@ -157,6 +157,67 @@ def test_context_without_documents_is_announced_as_slow(shell: Shell) -> None:
     assert "one after the other" not in done.err
 
 
+def on_a_terminal(folder: Path, *arguments: str, **variables: str) -> str:
+    """What ``mtagent`` writes to a terminal of 80 columns that is its standard error."""
+    import pty  # not on Windows
+    import termios
+
+    terminal, stderr = pty.openpty()
+    termios.tcsetwinsize(stderr, (24, 80))
+    given = environment(folder / "store.db") | {"TERM": "xterm", "COLUMNS": "80"}
+    given.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [sys.executable, "-m", "mtagent", *arguments],
+        cwd=folder, env=given | variables, stderr=stderr, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        os.close(stderr)
+        written = b""
+        while True:
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:  # Linux reports the end of a terminal so
+                break
+            if not part:
+                break
+            written += part
+        process.wait(100)
+    os.close(terminal)
+    return written.decode()
+
+
+def bars_of(written: str) -> list[str]:
+    """The states of the bar, without colours."""
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", written))
+    return [line for line in lines if re.match(r" *\d+/\d+ \|", line)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_bar_fits_80_columns_and_counts_the_whole_run(shell: Shell) -> None:
+    (shell.folder / "half_mt.py").write_text(
+        "import pathlib\n\n\ndef translate(text):\n"
+        "    if 'Hello' in text and not pathlib.Path('well').exists():\n"
+        "        raise ValueError('not yet')\n"
+        "    return 'Paga 5 dólares ahora .' if '5' in text else 'Hola.'\n"
+    )
+    files = ["-s", "en.txt", "-l", "en-es", "-o", "o.txt", "--name", "r"]
+    line = ["translate", *files, "--stages", "tp", "--translator", "python:half_mt:translate"]
+    first = on_a_terminal(shell.folder, *line)
+    (shell.folder / "well").touch()
+    second = on_a_terminal(shell.folder, *line, NO_COLOR="1")
+    for written in (first, second):
+        assert max(map(len, bars_of(written))) <= 80
+    changed = shell.runs()["r"].counts.changed
+    assert f"{changed} changed, 1 failed, $0.0000" in bars_of(first)[-1]
+    assert bars_of(second)[0].startswith("2/3 |")
+    assert bars_of(second)[-1].startswith("3/3 |")
+    assert f"{changed} changed, 0 failed, $0.0000" in bars_of(second)[-1]
+    assert "\x1b[32m" in first
+    assert not re.search(r"\x1b\[[0-9;]*m", second)
+    assert not re.search(r"\x1b\[[0-9;]*m", on_a_terminal(shell.folder, "runs", "show", "none", TERM="dumb"))
+    assert "\x1b[31m" in on_a_terminal(shell.folder, "runs", "show", "none")
+    assert "\x1b" not in shell("runs show none").err
+
+
 def test_a_summary_names_ten_failed_segments_at_most(shell: Shell) -> None:
     shell.write("many.txt", *(f"Pay {number} dollars now." for number in range(12)), "Hello.")
     body = "return '[]' if 'Pay' in text else 'Hola.'"

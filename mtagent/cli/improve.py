@@ -45,7 +45,7 @@ from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
 from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
-from mtagent.store.runs import RunSummary
+from mtagent.store.runs import Run, RunSummary
 from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
 
@@ -200,7 +200,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
 
     def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
-        def start(name: str, total: int, done: int) -> None:
+        def start(run: Run, total: int) -> None:
             nonlocal self_judging_model
             if self_judging_model:
                 say(
@@ -208,7 +208,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
                     "--judge-model."
                 )
             self_judging_model = None  # once for all repeats
-            progress.start(name, total, done)
+            progress.start(run, total)
 
         advance = progress.advance
         work = improve_file(

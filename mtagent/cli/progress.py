@@ -6,17 +6,18 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from types import TracebackType
 from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
 from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, ErrorCause, Rated, Step, Usage, guards_of
-from mtagent.store.runs import RunSummary
+from mtagent.store.runs import Run, RunSummary
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from mtagent.jobs.rate import RatingReport
 
 
-_BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short enough for 80 columns
+_BAR = "{n_fmt}/{total_fmt} |{bar}| {remaining} left{postfix}"
+_COLUMNS = 80
+"""The widest bar; a wider terminal gains nothing."""
+_SHOWN_STATES = ("changed", "failed")
+"""What the bar counts beside the segments: all states would not fit."""
 
 _MOST_FAILURES = 3
 """Failures that are printed when they happen, without -v."""
@@ -38,9 +43,9 @@ _VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
 
 
 class Progress:
-    """A bar that shows counts of segments, tokens, dollars and the time left; nothing if ``quiet``.
+    """A bar that shows counts of segments, dollars and the time left; nothing if ``quiet``.
 
-    ``states`` are the states that the bar counts.
+    ``states`` are the states that a segment can end in.
     """
 
     def __init__(
@@ -54,9 +59,10 @@ class Progress:
         self._quiet = quiet
         self._counts = dict.fromkeys(states, 0)
         self._usage = Usage()
+        self._earlier_changed = 0  # by earlier sessions of the run
+        self._earlier_usage = Usage()
         self._failures = 0  # to print the first ones only
         # Counts of segments:
-        self._failed_changed = 0  # a stage failed after an earlier one had changed the text
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._triaged = 0  # triage left the segment alone
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
@@ -81,20 +87,25 @@ class Progress:
         if error is not None and not self._quiet:
             self._say_causes()  # the run ended without its summary
 
-    def start(self, name: str, total: int, done: int) -> None:
-        """Show the bar, on which ``done`` segments of an earlier session already count."""
+    def start(self, run: Run, total: int) -> None:
+        """Show the bar, on which the segments and the cost of earlier sessions already count."""
         if self._quiet:
             return
+        counts = run.counts()
+        done = min(total, counts.done)
         self._is_resumed = done > 0
+        self._earlier_changed = counts.changed
+        self._earlier_usage = run.usage()
         if done:
-            say(f"mtagent: resuming run {name}: {done} of {total} segments are done")
+            say(f"mtagent: resuming run {run.name}: {done} of {total} segments are done")
         self._bar = tqdm(
             total=total,
             initial=done,
             bar_format=_BAR,
             file=sys.stderr,
             mininterval=0.2,
-            dynamic_ncols=True,
+            ncols=min(_COLUMNS, get_terminal_size().columns) - 1,
+            colour="green" if has_colour() else None,
             disable=None,
         )
 
@@ -105,7 +116,6 @@ class Progress:
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
             self._note_cause(_cause_of(failed_step))
-            self._failed_changed += chain.changed
             self._failed_empty += not chain.text
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
@@ -198,12 +208,12 @@ class Progress:
     def _move(self, usage: Usage) -> None:
         self._usage += usage
         if self._bar is not None:
-            cost = dollars(self._usage.cost, "?").removeprefix("$")
-            tokens = self._usage.input_tokens + self._usage.output_tokens
-            counts: dict[str, int | str] = {**self._counts}
-            if self._failed_changed:
-                counts["failed"] = f"{self._counts['failed']} ({self._failed_changed} changed)"
-            self._bar.set_postfix({**counts, "$": cost, "tokens": tokens}, refresh=False)
+            counts = {state: count for state, count in self._counts.items() if state in _SHOWN_STATES}
+            if "changed" in counts:
+                counts["changed"] += self._earlier_changed
+            parts = [f"{count} {state}" for state, count in counts.items()]
+            parts.append(dollars((self._earlier_usage + self._usage).cost, "cost unknown"))
+            self._bar.set_postfix_str(", ".join(parts), refresh=False)
             self._bar.update()
 
     def finish(self, summary: RunSummary) -> None:
