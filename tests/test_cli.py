@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from mtagent import __version__
 from mtagent.cli import COMMANDS, cli
-from tests.commands import IMPROVED, SOURCES, Shell, python, run
+from tests.commands import IMPROVED, SOURCES, Done, Shell, python, run
 from tests.scripted_server import Answer, scripted_server
 
 OFFLINE = (
@@ -46,6 +47,23 @@ def test_every_help_shows_its_use_and_examples_that_exist(line: str, shell: Shel
     if line in COMMANDS:
         assert examples
         assert set(examples) <= {line, "runs"}
+
+
+@pytest.mark.parametrize("line", ["postedit", "translate", "estimate", "serve", "gate calibrate"])
+def test_help_shows_a_dozen_options_and_help_all_the_others(line: str, shell: Shell) -> None:
+    short, full = shell(f"{line} --help"), shell(f"{line} --help-all")
+    assert (short.code, full.code) == (0, 0)
+
+    def options_of(done: Done) -> set[str]:
+        found = re.findall(r"^  (?:-\w, )?(--[\w-]+)", done.out, re.MULTILINE)
+        return {*found} - {"--help", "--help-all"}
+
+    assert 12 <= len(options_of(short)) <= 13
+    left_out = re.search(rf"{line}\s+--help-all`\s+shows (\d+)\s+more\s+options", short.out)
+    assert left_out is not None
+    assert options_of(short) < options_of(full)
+    assert len(options_of(full) - options_of(short)) == int(left_out[1])
+    assert "more options" not in full.out
 
 
 @pytest.mark.parametrize("line", ["--help", "translate --help", "runs --help"])

@@ -396,6 +396,30 @@ def test_a_table_that_is_older_than_a_decision_of_another_person_is_refused_unle
     assert "segment 1: replaces: edit 1 accepted by bob, 20" in reviewed("decide r d.csv --who bob").err
 
 
+def test_a_decision_that_was_taken_back_does_not_block_an_older_table(reviewed: Shell) -> None:
+    assert reviewed("revert r 2 --edit 1 --who cleo").code == 0
+    assert reviewed("decide r --export d.csv").code == 0
+    for segment, verdict in (("1", "revert"), ("2", "accept")):
+        assert reviewed(f"{verdict} r {segment} --edit 1 --who ana").code == 0
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="accept")
+    assert "edit 1 rejected by ana" in refused(reviewed("decide r d.csv --who bob"))
+    for segment, verdict in (("1", "revert"), ("2", "accept")):
+        assert reviewed(f"{verdict} r {segment} --edit 1 --undo --who ana").code == 0
+    assert "1 new decision" in reviewed("decide r d.csv --who bob").last
+    assert "accepted by bob" in reviewed("runs show r 1").out
+    assert reviewed("decide r --export taken_back.csv").code == 0
+    assert [row["decided"][:4] for row in table(reviewed, "taken_back.csv")[:4]] == ["bob ", "bob ", "", "cleo"]
+
+
+def test_a_table_with_a_decision_that_another_person_took_back_is_refused(reviewed: Shell) -> None:
+    assert reviewed("revert r 1 --edit 1 --who ana").code == 0
+    assert reviewed("decide r --export d.csv").code == 0
+    assert reviewed("revert r 1 --edit 1 --undo --who ana").code == 0
+    assert "d.csv:3: decided after this table was written: edit 1 taken back by ana" in refused(
+        reviewed("decide r d.csv --who bob")
+    )
+
+
 def test_the_command_line_says_which_decisions_of_others_it_replaces(reviewed: Shell) -> None:
     assert reviewed("revert r 1 --edit 1 --who ana").code == 0
     assert "segment 1: replaces: edit 1 rejected by ana, 20" in reviewed("accept r 1 --edit 1 --who bob").err
@@ -522,7 +546,7 @@ def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: She
     with Agent(llm=improving(), store=reviewed.folder / "store.db") as agent:
         agent.postedit(["a private phrase end."], ["una frase errado fin."], "en", "es")
     listed = reviewed("runs list")
-    assert [line.split("\t")[0] for line in listed.lines] == ["name", "r"]
+    assert [line.split()[0] for line in listed.lines] == ["name", "r"]
     pattern = r"mtagent: the store also has (\d calls) of Agent\(store=…\) outside of runs, .*; `mtagent runs delete"
     calls = re.match(pattern, listed.last)
     assert calls is not None

@@ -106,7 +106,7 @@ def test_a_failed_segment_that_an_earlier_stage_changed_is_counted_as_such_every
     assert "failed segments kept their last accepted text" in done.err
     counts = shell.runs()["r"].counts
     assert (counts.changed, counts.failed, counts.failed_changed) == (0, 2, 1)
-    assert [line.split("\t")[-1] for line in shell("runs list").lines] == ["failed_changed", "1"]
+    assert [line.split("\t")[-1] for line in shell("runs list -f tsv").lines] == ["failed_changed", "1"]
     final = json.loads(shell("compare r -f json").out)["rows"][-1]["outcomes"]
     assert (final["kept"], final["failed"], final["failed_changed"]) == (0, 2, 1)
     compared = shell("compare r").out
@@ -217,16 +217,31 @@ def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> N
 
 def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> None:
     shell.postedit("--name summer")
-    header, row = (line.split("\t") for line in shell("runs list").lines)
+    header, row = (line.split("\t") for line in shell("runs list -f tsv").lines)
     assert dict(zip(header, row, strict=True))["changed"] == "1"
     assert row[:2] == ["summer", "finished"]
+    shell.postedit("--name a-much-longer-name --limit 1")
+    listed = shell("runs list").lines
+    assert listed[0].split() == ["name", "state", "started", "segments", "changed", "failed", "cost"]
+    for column in ("state", "started"):
+        place = listed[0].index(column)
+        assert [line[place - 2 : place] for line in listed] == ["  "] * 3
+    for column in ("segments", "changed", "failed", "cost"):
+        end = listed[0].index(column) + len(column)
+        assert [line[end - 1].isalnum() and line[end : end + 1] in ("", " ") for line in listed] == [True] * 3
+    assert re.search(r"^summer +finished +\d{4}-\d\d-\d\d \d\d:\d\d +3 +1 +0 +\$0\.0000$", listed[1])
     shown = shell("runs show summer").out
     assert shown.startswith("summer: finished, started ")
     assert re.search(r"^postedit +1 +2 ", shown, re.MULTILINE)
     assert "settings:\n" in shown
-    assert "\n  evaluator: rules\n" in shown
-    assert re.search(r"^  signatures\.postedit: rules\|", shown, re.MULTILINE)
-    assert not re.search(r'[{}\[\]"]', shown)
+    settings = shown[shown.index("settings:\n") :].splitlines()[1:]
+    assert dict(re.split(r"  +", line.strip(), maxsplit=1) for line in settings)["evaluator"] == "rules"
+    assert len({line.index(line.split("  ")[-1].strip()) for line in settings}) == 1, "the values are in one column"
+    assert not re.search(r'[{}\[\]"|]', shown), "no JSON and no signatures"
+    whole = json.loads(shell("runs show summer -f json").out)
+    assert whole["settings"]["signatures"]["postedit"].startswith("rules|")
+    assert (whole["name"], whole["counts"]["changed"]) == ("summer", 1)
+    assert shell("runs show summer 1 -f json").code == 2
     assert "edit 1: 'aquí' -> 'aquí.': applied" in shell("runs show summer 1").out
     done = shell("runs show sumer")
     assert (done.code, done.out) == (1, "")

@@ -167,7 +167,7 @@ def test_the_command_shows_what_applies_to_ratings_and_nothing_of_the_chain(shel
 
 def test_a_rating_run_is_listed_shown_and_exported(files: Shell) -> None:
     written = files(f"{FILES} --name mine -q").objects
-    header, row = (line.split("\t") for line in files("runs list").lines)
+    header, row = (line.split("\t") for line in files("runs list -f tsv").lines)
     shown = dict(zip(header, row, strict=True))
     assert (shown["name"], shown["kind"], shown["segments"], shown["changed"]) == ("mine", "rating", "3", "-")
     table = files("runs show mine").lines

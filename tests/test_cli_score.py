@@ -330,6 +330,35 @@ def test_what_does_not_fit_is_named(files: Shell, line: str, code: int, message:
     assert message in done.err
 
 
+@pytest.mark.parametrize(("language", "package"), [("ja", "MeCab"), ("ko", "mecab_ko")])
+def test_without_the_extra_of_a_language_only_bleu_is_missing(
+    language: str, package: str, files: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"sacrebleu.tokenizers.tokenizer_{language}_mecab", raising=False)
+    files.write("asian.txt", *["日本語の文です。", "한국어 문장입니다.", "5 です。"])
+    line = f"-t asian.txt -r asian.txt -l en-{language}"
+    remark = (
+        f"without bleu: BLEU's tokenizer {language}-mecab needs an optional package: pip install 'mtagent[{language}]'"
+    )
+    done = files(f"score {line}")
+    assert done.code == 0
+    assert f"warning: {remark}" in done.out
+    assert "chrF2" in done.out
+    assert "BLEU " not in done.out.split("warning")[0]
+    for more in ("-f json", "-f csv", "-sl"):
+        assert remark in files(f"score {line} {more}").err
+    chosen = files(f"score {line} -m bleu")
+    assert chosen.code == 1
+    assert f"pip install 'mtagent[{language}]'" in chosen.err
+    assert files(f"score {line} -m chrf").code == 0
+    assert files(f"postedit -s en.txt -t asian.txt -r asian.txt -l en-{language} -o o.txt --name r --force").code == 0
+    compared = files("compare r")
+    assert compared.code == 0
+    assert compared.out.count(remark) == 1
+    assert "chrF2" in compared.out
+
+
 def test_without_a_language_it_is_said_what_is_not_done(files: Shell) -> None:
     assert "no language is given" in files("score -t es.txt -r ref.txt").err
     assert files("score -t es.txt -r ref.txt -l en-es").err == ""

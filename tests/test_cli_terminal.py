@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from mtagent.text.escaping import harmless, visible
-from tests.commands import ROOT, Done, Shell, environment, python
+from tests.commands import ROOT, SOURCES, TRANSLATIONS, Done, Shell, environment, python
+from tests.scripted_server import Answer, scripted_server
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
@@ -78,7 +79,7 @@ def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
 
 
 def test_lists_have_a_line_for_each_and_texts_are_made_visible(nasty: Shell) -> None:
-    done = nasty("runs list")
+    done = nasty("runs list -f tsv")
     assert harmless_to_read(done)
     assert [len(line.split("\t")) for line in done.lines] == [12, 12]
     done = nasty("runs show r", f"{NAME}1")
@@ -109,7 +110,7 @@ def translated(shell: Shell, module: str, body: str, line: str) -> Done:
         (
             "empty_mt",
             "return '[]'",
-            "segment 1: translate failed: UnusableTranslation: translate: words: the source has words",
+            "segment 1: translate failed: translate: words: the source has words",
         ),
         ("angry_mt", f"raise ValueError({NAME!a})", "segment 1: translate failed: "),
     ],
@@ -123,6 +124,98 @@ def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(
     assert harmless_to_read(done)
     assert error in done.err
     assert done.last == "mtagent: failed: 1 (translate), 3 (translate)"
+
+
+@pytest.mark.loopback
+def test_failures_are_grouped_by_cause(shell: Shell) -> None:
+    with scripted_server() as server:
+        failure = Answer(json.dumps({"error": {"message": "the text is too long"}}), status=400)
+        other_failure = Answer(json.dumps({"error": {"message": "no such text"}}), status=400)
+        server.answer = lambda request: other_failure if "Hello" in request.body else failure
+        shell.write("blank.txt", *SOURCES, "")
+        line = "translate -s blank.txt -l en-es -o o.txt --stages t --model m"
+        done = shell(f"{line} --base-url {server.url}/v1")
+    causes = [line for line in done.remarks if re.match(r"mtagent: \d+ segments?: m at ", line)]
+    assert [line[: len("mtagent: 2 segments")] for line in causes] == ["mtagent: 2 segments", "mtagent: 1 segment:"]
+    assert "the text is too long" in causes[0]
+    assert "no such text" in causes[1]
+    assert [line for line in done.remarks if "segment 1: translate failed: m at " in line]
+
+
+def test_context_without_documents_is_announced_as_slow(shell: Shell) -> None:
+    def postedited(more: str) -> Done:
+        return shell(f"postedit -l en-es -o o.txt --force --context 2 {more}")
+
+    notice = "its 3 segments are worked on one after the other"
+    assert notice in postedited("-s en.txt -t es.txt").err
+    rows = []
+    for number, (source, translation) in enumerate(zip(SOURCES, TRANSLATIONS, strict=True)):
+        rows.append(json.dumps({"document": f"d{number}", "source": source, "translation": translation}))
+    shell.write("documents.jsonl", *rows)
+    done = postedited("-s documents.jsonl")
+    assert done.code == 0
+    assert "one after the other" not in done.err
+
+
+def on_a_terminal(folder: Path, *arguments: str, **variables: str) -> str:
+    """What ``mtagent`` writes to a terminal of 80 columns that is its standard error."""
+    import pty  # not on Windows
+    import termios
+
+    terminal, stderr = pty.openpty()
+    termios.tcsetwinsize(stderr, (24, 80))
+    given = environment(folder / "store.db") | {"TERM": "xterm", "COLUMNS": "80"}
+    given.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [sys.executable, "-m", "mtagent", *arguments],
+        cwd=folder, env=given | variables, stderr=stderr, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        os.close(stderr)
+        written = b""
+        while True:
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:  # Linux reports the end of a terminal so
+                break
+            if not part:
+                break
+            written += part
+        process.wait(100)
+    os.close(terminal)
+    return written.decode()
+
+
+def bars_of(written: str) -> list[str]:
+    """The states of the bar, without colours."""
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", written))
+    return [line for line in lines if re.match(r" *\d+/\d+ \|", line)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_bar_fits_80_columns_and_counts_the_whole_run(shell: Shell) -> None:
+    (shell.folder / "half_mt.py").write_text(
+        "import pathlib\n\n\ndef translate(text):\n"
+        "    if 'Hello' in text and not pathlib.Path('well').exists():\n"
+        "        raise ValueError('not yet')\n"
+        "    return 'Paga 5 dólares ahora .' if '5' in text else 'Hola.'\n"
+    )
+    files = ["-s", "en.txt", "-l", "en-es", "-o", "o.txt", "--name", "r"]
+    line = ["translate", *files, "--stages", "tp", "--translator", "python:half_mt:translate"]
+    first = on_a_terminal(shell.folder, *line)
+    (shell.folder / "well").touch()
+    second = on_a_terminal(shell.folder, *line, NO_COLOR="1")
+    for written in (first, second):
+        assert max(map(len, bars_of(written))) <= 80
+    changed = shell.runs()["r"].counts.changed
+    assert f"{changed} changed, 1 failed, $0.0000" in bars_of(first)[-1]
+    assert bars_of(second)[0].startswith("2/3 |")
+    assert bars_of(second)[-1].startswith("3/3 |")
+    assert f"{changed} changed, 0 failed, $0.0000" in bars_of(second)[-1]
+    assert "\x1b[32m" in first
+    assert not re.search(r"\x1b\[[0-9;]*m", second)
+    assert not re.search(r"\x1b\[[0-9;]*m", on_a_terminal(shell.folder, "runs", "show", "none", TERM="dumb"))
+    assert "\x1b[31m" in on_a_terminal(shell.folder, "runs", "show", "none")
+    assert "\x1b" not in shell("runs show none").err
 
 
 def test_a_summary_names_ten_failed_segments_at_most(shell: Shell) -> None:

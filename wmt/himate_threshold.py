@@ -33,7 +33,7 @@ from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
-from mtagent.jobs.run import Job, RunModels, run_job
+from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.records import Chain, ErrorCause, NotedCause, PlainCause, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
@@ -50,7 +50,7 @@ async def calibrate_file(
     percent: float = confidence.PERCENTILE,
     kind: Kind = "logprobs",
     own: OwnParts = OwnParts(),
-    on_start: Callable[[str, int, int], None],
+    on_start: OnStart,
     on_chain: Callable[[Chain], None],
 ) -> tuple[ConfidenceThreshold, RunSummary]:
     """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.

@@ -45,6 +45,7 @@ from mtagent.jobs.outputs import RatingOutput
 from mtagent.jobs.rate import rate_file
 from mtagent.llm.prices import Prices
 from mtagent.store import RunSummary, open_existing
+from mtagent.store.runs import Run
 from mtagent.text.amounts import dollars
 from mtagent.text.table import Table, text
 from wmt.lib import evaluation_sets, wmt25_documents
@@ -133,9 +134,9 @@ def _until_spent(
     """Do the ``work``, which takes ``on_start``; its result is ``None`` if the budget is spent before its end."""
     names: list[str] = []
 
-    def start(run_name: str, total: int, done: int) -> None:
-        names.append(run_name)
-        progress.start(run_name, total, done)
+    def start(run: Run, total: int) -> None:
+        names.append(run.name)
+        progress.start(run, total)
 
     result = None
     spent = None

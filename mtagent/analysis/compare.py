@@ -29,7 +29,16 @@ from mtagent.analysis.compared_rows import (
     parts_by,
 )
 from mtagent.analysis.review_summary import ReviewSummary
-from mtagent.analysis.score import Corpus, Pair, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
+from mtagent.analysis.score import (
+    Corpus,
+    Pair,
+    ScoreOptions,
+    ScoreReport,
+    installed_metrics,
+    listed_flags,
+    named_runs,
+    score_corpus,
+)
 from mtagent.analysis.staged_run import (
     PAID,
     Bills,
@@ -206,7 +215,9 @@ def compare_staged(
     segments = _segments(runs, warnings)
     scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang
-    metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
+    specs, left_out = installed_metrics(scoring.metrics, target_lang)
+    warnings += left_out
+    metrics = make_metrics(specs, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, costs)
     pairs = pairs_of(rows, against)
     corpus = Corpus(segments, {row.name: list(row.texts) for row in rows})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.config import Config
-from mtagent.errors import ConfigError, InputError
+from mtagent.errors import ConfigError, InputError, MissingExtra
 from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.formats.ratings import Material, chosen
 from mtagent.formats.segments import check_counts
@@ -21,6 +21,7 @@ from mtagent.metrics.protocol import (
     Metric,
     SegmentWithReferences,
     for_systems,
+    make_metric,
     make_metrics,
 )
 from mtagent.metrics.significance import (
@@ -88,6 +89,8 @@ class ScoreReport:
     """Metric by metric, the test of each pair."""
     without_reference: tuple[str, ...] = ()
     """The segments of which one of several references is empty."""
+    left_out: tuple[str, ...] = ()
+    """Why default metrics are left out."""
 
     @property
     def paired(self) -> bool:
@@ -96,11 +99,11 @@ class ScoreReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why the tests prove little."""
+        """Which default metrics are missing, and why the tests prove little."""
         number = len(self.segments)
         if self.paired and number < FEW:
-            return (f"{counted(number, 'segment')}: too few for a p-value to mean much",)
-        return ()
+            return (*self.left_out, f"{counted(number, 'segment')}: too few for a p-value to mean much")
+        return self.left_out
 
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
@@ -364,7 +367,8 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     texts: dict[str, list[str]] = {}
     for name, translations in corpus.systems.items():
         texts[name] = [text or "" for text in translations]
-    metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
+    specs, left_out = installed_metrics(scoring.metrics, languages[0])
+    metrics = make_metrics(specs, languages[0], comet_python=scoring.comet_python)
     if isinstance(segments[0], SegmentWithReferences):
         _refuse_single_references(metrics)
     pairs: tuple[Pair, ...] = ()
@@ -383,8 +387,31 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
         pairs=pairs,
         flags=_flags(corpus),
         without_reference=_lacking_references(segments),
+        left_out=left_out,
         resampling=scoring.resampling,
     )
+
+
+def installed_metrics(
+    specs: Sequence[str | Metric], target_lang: str
+) -> tuple[Sequence[str | Metric], tuple[str, ...]]:
+    """The default metrics, without those that need a package that is missing, and why these are left out.
+
+    BLEU needs one for Japanese and for Korean. Metrics that somebody chose are returned as they are.
+    """
+    if tuple(specs) != ScoreOptions.metrics:
+        return specs, ()
+    installed: list[str | Metric] = []
+    remarks = []
+    for name in ScoreOptions.metrics:
+        assert isinstance(name, str)
+        try:
+            make_metric(name, target_lang)
+        except MissingExtra as error:
+            remarks.append(f"without {name}: {error}")
+        else:
+            installed.append(name)
+    return installed, tuple(remarks)
 
 
 def _lacking_references(segments: Sequence[Segment]) -> tuple[str, ...]:
@@ -522,7 +549,8 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
         if flagged:
             remarks.append(f"{system}: {listed_flags(flagged, _SHOWN)}")
     if form == "text" and len(report.systems) == 1:
-        return "\n".join([*_sacrebleu_lines(report, width), *remarks])
+        warnings = [f"warning: {warning}" for warning in report.warnings]
+        return "\n".join([*_sacrebleu_lines(report, width), *remarks, *warnings])
     head = ["system"]
     rows = [[system] for system in report.systems]
     signatures: dict[str, None] = {}

@@ -65,6 +65,11 @@ Examples:
   mtagent gate check gate.json -e scores.tsv --human xcomet --item document,paragraph --before A --after B -f json
   mtagent gate check shipped -e scores.tsv --judge GEMBA-MQM=mqm --judge CometKiwi=qe --human mqm --before A --after B
 """
+_COMMON_OPTIONS = (
+    "--run", "--scores", "--human", "--judge", "--decisions", "--next", "--teacher", "--sample", "--output", "--budget",
+    "--model", "--base-url",
+)  # fmt: skip
+"""The options of ``calibrate`` that nearly everyone needs."""
 _HELP = {"help_option_names": ["-h", "--help"]}
 SHIPPED = "shipped"
 """Names the gate without labels where a calibration file could be named."""
@@ -138,6 +143,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     short_help="Learn which edits judges should let pass.",
     epilog=CALIBRATE_EXAMPLES,
     context_settings=_HELP,
+    common=_COMMON_OPTIONS,
 )
 @score_inputs
 @_edit_options("Evaluator to use as judge; repeat for a panel.")

@@ -13,6 +13,7 @@ from mtagent.cli import run_async
 from mtagent.cli.options import (
     BATCH_OPTION,
     CANDIDATE_OPTION,
+    COMMON_OPTIONS,
     ENGINE_OPTION,
     FILES,
     FORCE_OPTION,
@@ -45,7 +46,7 @@ from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
 from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
-from mtagent.store.runs import RunSummary
+from mtagent.store.runs import Run, RunSummary
 from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
 
@@ -63,7 +64,7 @@ Examples:
 """
 
 
-@command("translate", TRANSLATE_EXAMPLES)
+@command("translate", TRANSLATE_EXAMPLES, common=(*COMMON_OPTIONS, "--translator"))
 @with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, LOCALIZATION_OPTIONS, WRITING_OPTIONS)
 @with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, ENGINE_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
@@ -88,7 +89,7 @@ Examples:
 """
 
 
-@command("postedit", POSTEDIT_EXAMPLES)
+@command("postedit", POSTEDIT_EXAMPLES, common=COMMON_OPTIONS)
 @with_options(
     SOURCE_OPTIONS,
     TRANSLATION_OPTION,
@@ -200,7 +201,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
 
     def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
-        def start(name: str, total: int, done: int) -> None:
+        def start(run: Run, total: int) -> None:
             nonlocal self_judging_model
             if self_judging_model:
                 say(
@@ -208,7 +209,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
                     "--judge-model."
                 )
             self_judging_model = None  # once for all repeats
-            progress.start(name, total, done)
+            progress.start(run, total)
 
         advance = progress.advance
         work = improve_file(
@@ -349,6 +350,10 @@ def print_requests(requests: Iterable[Rendered], not_included: str = "", *, repe
     say(f"{estimate}. Nothing was sent.")
 
 
+_COMMON_TO_ESTIMATE = (
+    "--source", "--translation", "--lp", "--rating", "--stages", "--evaluator", "--model", "--base-url", "--prices",
+    "--batch", "--probe", "--quiet",
+)  # fmt: skip
 ESTIMATE_EXAMPLES = """\b
 Examples:
   mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-6-luna
@@ -359,7 +364,7 @@ Examples:
 """
 
 
-@command("estimate", ESTIMATE_EXAMPLES)
+@command("estimate", ESTIMATE_EXAMPLES, common=_COMMON_TO_ESTIMATE)
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION, LOCALIZATION_OPTIONS)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)

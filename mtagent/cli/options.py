@@ -124,7 +124,17 @@ class Option(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help groups its options by section and leaves out rarely used ones."""
+    """A command whose help groups its options by section and leaves out rarely used ones.
+
+    ``common`` are the options that ``--help`` shows; ``--help-all`` shows the others, too. Without ``common`` there is
+    no such difference.
+    """
+
+    def __init__(self, *args: Any, common: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.common = common
+        if common:
+            self.params.append(_help_all())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Make one value of ``--batch write DIR``. What follows ``--lock`` is its value only if it is a lock file."""
@@ -141,19 +151,54 @@ class SectionedCommand(click.Command):
         """Write the sections in the order of their first options; options without a section come first."""
         sections: dict[str, list[tuple[str, str]]] = {"": []}
         has_hidden_options = False
+        left_out = 0
         for parameter in self.get_params(ctx):
             if isinstance(parameter, Option) and parameter.hidden:
                 has_hidden_options = True
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and self._is_left_out(parameter, ctx):
+                left_out += 1
+            elif record is not None:
                 sections.setdefault(getattr(parameter, "section", ""), []).append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title or "Options"):
                     formatter.write_dl(records)
-        if has_hidden_options:
+        if left_out:
+            formatter.write_paragraph()
+            formatter.write_text(f"`{ctx.command_path} --help-all` shows {left_out} more options.")
+        elif has_hidden_options:
             formatter.write_paragraph()
             formatter.write_text("More settings, as options or in mtagent.toml: docs/reference/configuration.md.")
+
+    def _is_left_out(self, parameter: click.Parameter, ctx: click.Context) -> bool:
+        """Whether only ``--help-all`` shows an option."""
+        if not self.common or ctx.meta.get(_SHOWS_ALL) or not isinstance(parameter, click.Option):
+            return False
+        return not {*self.common, "--help", "--help-all"}.intersection(parameter.opts)
+
+
+_SHOWS_ALL = "mtagent help of all options"
+"""The name under which a command's context notes that ``--help-all`` is given."""
+
+
+def _help_all() -> click.Option:
+    """The option that prints the help of all options."""
+
+    def show(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            ctx.meta[_SHOWS_ALL] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show the help of all options and exit.",
+    )
 
 
 def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -166,6 +211,11 @@ def option(section: str, *names: str, **more: Any) -> OptionDecorator[Any]:
     return click.option(*names, cls=Option, section=section, **more)
 
 
+COMMON_OPTIONS = (
+    "--source", "--translation", "--output", "--lp", "--glossary", "--context", "--model", "--base-url", "--budget",
+    "--name", "--in-place", "--quiet",
+)  # fmt: skip
+"""The options of translate and postedit that nearly everyone needs."""
 FILES, TEXTS, MODEL, CHAIN, JUDGES, GUARDS, RUN = (
     "Files", "Texts", "Model", "Chain", "Judges", "Guards", "Run"
 )  # fmt: skip

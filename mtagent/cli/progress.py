@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from types import TracebackType
 from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
 from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
-from mtagent.records import Chain, Rated, Usage, guards_of
-from mtagent.store.runs import RunSummary
+from mtagent.records import Chain, ErrorCause, Rated, Step, Usage, guards_of
+from mtagent.store.runs import Run, RunSummary
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
@@ -23,19 +25,27 @@ if TYPE_CHECKING:
     from mtagent.jobs.rate import RatingReport
 
 
-_BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short enough for 80 columns
+_BAR = "{n_fmt}/{total_fmt} |{bar}| {remaining} left{postfix}"
+_COLUMNS = 80
+"""The widest bar; a wider terminal gains nothing."""
+_SHOWN_STATES = ("changed", "failed")
+"""What the bar counts beside the segments: all states would not fit."""
 
 _MOST_FAILURES = 3
 """Failures that are printed when they happen, without -v."""
 _LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
+_MOST_CAUSES = 5
+"""Causes of failures that the summary lists."""
+_VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
+"""What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
 
 
 class Progress:
-    """A bar that shows counts of segments, tokens, dollars and the time left; nothing if ``quiet``.
+    """A bar that shows counts of segments, dollars and the time left; nothing if ``quiet``.
 
-    ``states`` are the states that the bar counts.
+    ``states`` are the states that a segment can end in.
     """
 
     def __init__(
@@ -49,13 +59,15 @@ class Progress:
         self._quiet = quiet
         self._counts = dict.fromkeys(states, 0)
         self._usage = Usage()
+        self._earlier_changed = 0  # by earlier sessions of the run
+        self._earlier_usage = Usage()
         self._failures = 0  # to print the first ones only
         # Counts of segments:
-        self._failed_changed = 0  # a stage failed after an earlier one had changed the text
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._triaged = 0  # triage left the segment alone
         self._from_memory = 0  # the text is an approved one from the translation memory
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
+        self._causes: dict[str, list[str]] = {}  # the messages of failures, by what they have in common
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
@@ -73,21 +85,28 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        if error is not None and not self._quiet:
+            self._say_causes()  # the run ended without its summary
 
-    def start(self, name: str, total: int, done: int) -> None:
-        """Show the bar, on which ``done`` segments of an earlier session already count."""
+    def start(self, run: Run, total: int) -> None:
+        """Show the bar, on which the segments and the cost of earlier sessions already count."""
         if self._quiet:
             return
+        counts = run.counts()
+        done = min(total, counts.done)
         self._is_resumed = done > 0
+        self._earlier_changed = counts.changed
+        self._earlier_usage = run.usage()
         if done:
-            say(f"mtagent: resuming run {name}: {done} of {total} segments are done")
+            say(f"mtagent: resuming run {run.name}: {done} of {total} segments are done")
         self._bar = tqdm(
             total=total,
             initial=done,
             bar_format=_BAR,
             file=sys.stderr,
             mininterval=0.2,
-            dynamic_ncols=True,
+            ncols=min(_COLUMNS, get_terminal_size().columns) - 1,
+            colour="green" if has_colour() else None,
             disable=None,
         )
 
@@ -97,7 +116,7 @@ class Progress:
         self._counts[chain.state] += 1
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
-            self._failed_changed += chain.changed
+            self._note_cause(_cause_of(failed_step))
             self._failed_empty += not chain.text
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
@@ -115,8 +134,21 @@ class Progress:
             for step in chain.steps:
                 _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {_cause_of(failed_step)}")
         self._move(chain.usage)
+
+    def _note_cause(self, message: str) -> None:
+        """Note why a segment failed."""
+        self._causes.setdefault(_VARYING.sub("", message), []).append(message)
+
+    def _say_causes(self, what: str = "segment") -> None:
+        """Print how many failed for each cause, the most frequent one first."""
+        causes = sorted(self._causes.values(), key=lambda messages: (-len(messages), min(messages)))
+        for messages in causes[:_MOST_CAUSES]:
+            say(f"mtagent: {counted(len(messages), what)}: {min(messages)}")
+        if len(causes) > _MOST_CAUSES:
+            rest = sum(map(len, causes[_MOST_CAUSES:]))
+            say(f"mtagent: {counted(rest, what)}: {len(causes) - _MOST_CAUSES} other causes; -v prints each failure")
 
     def _write_failure(self, line: str) -> None:
         """Print the first failures; the summary has the number of all."""
@@ -154,6 +186,7 @@ class Progress:
             name = f"segment {result.segment.id}: {result.system}"
             if result.error is not None:
                 self._counts["failed"] += 1
+                self._note_cause(result.error)
             elif result.rating is not None:
                 self._counts["rated"] += 1
             if self._verbose:
@@ -166,22 +199,24 @@ class Progress:
         """Count one more edit that judges rated."""
         name, failed_step = chain.segment.id, chain.failed
         self._counts["failed" if failed_step else "judged"] += 1
+        if failed_step is not None:
+            self._note_cause(_cause_of(failed_step))
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"{name}: {failed_step.stage}: {failed_step.reason}")
+            self._write_failure(f"{name}: {failed_step.stage}: {_cause_of(failed_step)}")
         self._move(chain.usage)
 
     def _move(self, usage: Usage) -> None:
         self._usage += usage
         if self._bar is not None:
-            cost = dollars(self._usage.cost, "?").removeprefix("$")
-            tokens = self._usage.input_tokens + self._usage.output_tokens
-            counts: dict[str, int | str] = {**self._counts}
-            if self._failed_changed:
-                counts["failed"] = f"{self._counts['failed']} ({self._failed_changed} changed)"
-            self._bar.set_postfix({**counts, "$": cost, "tokens": tokens}, refresh=False)
+            counts = {state: count for state, count in self._counts.items() if state in _SHOWN_STATES}
+            if "changed" in counts:
+                counts["changed"] += self._earlier_changed
+            parts = [f"{count} {state}" for state, count in counts.items()]
+            parts.append(dollars((self._earlier_usage + self._usage).cost, "cost unknown"))
+            self._bar.set_postfix_str(", ".join(parts), refresh=False)
             self._bar.update()
 
     def finish(self, summary: RunSummary) -> None:
@@ -217,6 +252,7 @@ class Progress:
             if self._failed_empty:
                 kept += f" ({self._failed_empty} had none; their lines are empty)"
             say(f"mtagent: {kept}; run the same command again to retry only them.")
+            self._say_causes()
             if self._failed:  # empty if all of them failed in an earlier session
                 say(f"mtagent: failed: {_list_of(self._failed)}")
 
@@ -243,6 +279,7 @@ class Progress:
         if files:
             say(f"mtagent: written: {', '.join(files)}")
         if failed:
+            self._say_causes("translation")
             say("mtagent: the means leave out failed ratings; run the same command again to retry them.")
 
     def finish_judged(self, summary: RunSummary) -> None:
@@ -253,6 +290,7 @@ class Progress:
         usage = self._usage_text(summary)
         say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {usage}; run {summary.name}")
         if counts.failed:
+            self._say_causes("edit")
             say("mtagent: failed edits are left out; run the same command again to retry only them.")
 
     def _usage_text(self, run: RunSummary) -> str:
@@ -276,6 +314,13 @@ def uncounted(run: RunSummary) -> str:
     if not run.uncounted:
         return ""
     return f" (the server did not count {run.uncounted} of the calls)"
+
+
+def _cause_of(step: Step) -> str:
+    """Why a step failed, in words for people: without the class of the error."""
+    if isinstance(step.cause, ErrorCause):
+        return step.cause.detail or step.cause.error
+    return step.reason
 
 
 def _write(line: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,14 @@ from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
-from mtagent.text.table import FORMS, tab_separated
+from mtagent.text.table import FORMS, Table, tab_separated
+from mtagent.text.table import text as table_text
 
 STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
 Examples:
   mtagent runs list
-  mtagent runs show postedit-1a2b3c4d           # stages, counts, costs
+  mtagent runs show postedit-1a2b3c4d           # stages, counts, costs, settings
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
   mtagent runs show postedit-1a2b3c4d --calls   # the slowest and most expensive calls, and why any were repeated
   mtagent runs delete postedit-1a2b3c4d
@@ -51,19 +52,56 @@ def command() -> None:
 
 
 @command.command("list")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "tsv"]),
+    default="text",
+    show_default=True,
+    help="tsv: all columns, separated by tabs, for programs.",
+)
 @STORE
-def list_runs(store: Path | None) -> None:
-    """List all runs, oldest first, in tab-separated columns."""
+def list_runs(form: str, store: Path | None) -> None:
+    """List all runs, oldest first."""
     with existing_store(store) as opened:
         runs, outside = opened.runs(), opened.outside()
-    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind\tfailed_changed")
-    for run in runs:
-        click.echo(tab_separated(_columns(run)))
+    rows = [_columns(run) for run in runs]
+    if form == "tsv":
+        for row in (_COLUMNS, *rows):
+            click.echo(tab_separated(row))
+    elif rows:
+        display(table_text([_overview(rows)]))
+    else:
+        say("mtagent: no run is stored yet")
     if outside.calls:
         say(
             f"mtagent: the store also has {counted(outside.calls, 'call')} of Agent(store=…) outside of runs, "
             f"{dollars(outside.cost, 'price unknown')}; `mtagent runs delete --outside` deletes them"
         )
+
+
+_COLUMNS = (
+    "name", "state", "started", "segments", "changed", "rejected", "failed", "calls", "tokens", "cost", "kind",
+    "failed_changed",
+)  # fmt: skip
+_SHOWN = ("name", "state", "started", "segments", "changed", "failed", "cost")
+"""The columns of the table for people. The others are in ``--format tsv`` and in ``runs show``."""
+
+
+def _overview(rows: Iterable[Sequence[str]]) -> Table:
+    """The runs as a table of 80 columns, if their names are not long."""
+    shown_rows = []
+    for row in rows:
+        cells = dict(zip(_COLUMNS, row, strict=True))
+        cells["started"] = _to_the_minute(cells["started"])
+        shown_rows.append(tuple(cells[column] for column in _SHOWN))
+    return Table("", _SHOWN, tuple(shown_rows), labels=3)
+
+
+def _to_the_minute(time: str) -> str:
+    """``2026-01-31 09:30`` of a time of the store, which has seconds and parts of them."""
+    return time[: len("2026-01-31 09:30")]
 
 
 def _columns(run: RunSummary) -> list[str]:
@@ -100,18 +138,27 @@ def _columns(run: RunSummary) -> list[str]:
     help="Print the run's calls to models: the N slowest and most expensive ones, and why requests were sent again.  "
     "[N: 10]",
 )
-@click.option("-f", "--format", "form", type=click.Choice([*FORMS, "json"]), help="Format of --calls.  [default: text]")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice([*FORMS, "json"]),
+    help="Format of --calls; json also writes a whole run, with the signatures of its models and judges.  "
+    "[default: text]",
+)
 @STORE
 def show(run: str, segment: str | None, most: int | None, form: str | None, store: Path | None) -> None:
     """Print a run at a glance, or everything that was done to one SEGMENT."""
     if segment is not None and most is not None:
         raise click.UsageError("--calls prints the calls of a whole run; leave out the segment, or --calls")
-    if form is not None and most is None:
-        raise click.UsageError("--format needs --calls")
+    if form is not None and most is None and (form != "json" or segment is not None):
+        raise click.UsageError("--format needs --calls, except for json of a whole run")
     with existing_store(store) as opened:
         stored = opened.read(run)
         if most is not None:
             _show_calls(opened.calls.overview(stored.id, most), form or "text")
+        elif form == "json":
+            display(dumped(opened.run(run).model_dump(), indent=1))
         elif segment is None:
             _show_run(opened, opened.run(run), stored)
         elif stored.kind == "rating":
@@ -131,7 +178,8 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
 
     done, total = summary.counts.done, summary.counts.total
     extent = counted(done, "segment") if total in (None, done) else f"{done} of {total} segments"
-    display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {extent} done")
+    started = _to_the_minute(summary.started)
+    display(visible(summary.name, one_line=True) + f": {summary.state}, started {started}, {extent} done")
     if summary.kind == "rating":
         display(system_table(summaries(stored.ratings())))
     else:
@@ -145,9 +193,11 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
             click.echo(f"nominal: {nominal.calls} calls, {shown_cost}; other runs paid for replies from the store")
     for name, pilot in pilots_in(stored.gates()):
         display(f"gate of {name}: {pilot}")
-    display("settings:")
+    settings = []
     for name, value in _settings(summary.settings):
-        display(f"  {name}: {value}")
+        settings.append((f"  {name.replace('_', ' ')}", value))
+    if settings:
+        display(table_text([Table("settings", (), tuple(settings), labels=2)]))
 
 
 def _show_calls(overview: CallOverview, form: str) -> None:
@@ -159,14 +209,14 @@ def _show_calls(overview: CallOverview, form: str) -> None:
         say("mtagent: this run made no call to a model: it needed none, or took all replies from the store")
 
 
-_FIGURES = ("moments", "cautious")
-"""What nobody reads as a setting: the figures of a calibration."""
+_DETAILS = ("moments", "cautious", "signatures")
+"""What nobody reads as a setting: the figures of a calibration, and the signatures. ``--format json`` has them."""
 
 
 def _settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """The settings of a run by name, as they are written in a settings file; in tables as ``TABLE.NAME``."""
+    """The settings of a run by name; those of a table as ``TABLE.NAME``."""
     for name, value in settings.items():
-        if name in _FIGURES:
+        if name in _DETAILS:
             continue
         if isinstance(value, dict):
             yield from _settings(value, f"{prefix}{name}.")

@@ -216,7 +216,7 @@ def score(**options: Any) -> None:
 
 
 def _print_scores(report: ScoreReport, form: str, width: int | None, *, by_sentence: bool) -> None:
-    if form in (*_DELIMITERS, "json"):
+    if by_sentence or form in (*_DELIMITERS, "json"):
         for warning in report.warnings:
             say(f"mtagent: warning: {warning}")
     if form in _DELIMITERS:

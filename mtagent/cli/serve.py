@@ -117,7 +117,13 @@ _CONCURRENCY = option(
 )
 
 
-@command("serve", EXAMPLES)
+_COMMON_OPTIONS = (
+    "--host", "--port", "--pairs", "--deadline", "--daily-budget", "--keys", "--add-key", "--lp", "--glossary",
+    "--translator", "--model", "--base-url",
+)  # fmt: skip
+
+
+@command("serve", EXAMPLES, common=_COMMON_OPTIONS)
 @with_options(SERVER_OPTIONS, WORK_OPTIONS, [*SPENDING_OPTIONS, _CONCURRENCY], RUN_OPTIONS)
 def serve(**options: Any) -> None:
     """Serve an improved MT system to tools that use the API of LibreTranslate or DeepL.

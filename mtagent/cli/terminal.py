@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -32,7 +33,19 @@ def say_as(line_of: Callable[[str, int], str] | None) -> None:
 def say(message: str, level: int = logging.INFO) -> None:
     """Print one line to standard error. ``level`` is that of the module ``logging``."""
     line = visible(message, one_line=True) if _line_of is None else _line_of(message, level)
+    colour = _COLOURS.get(level)
+    if colour and _line_of is None and has_colour():
+        line = click.style(line, fg=colour)
     click.echo(line, err=True)
+
+
+_COLOURS = {logging.WARNING: "yellow", logging.ERROR: "red"}
+
+
+def has_colour() -> bool:
+    """Whether standard error is a terminal with colours, and nobody has switched them off with ``NO_COLOR``."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "dumb") == "dumb"
+    return sys.stderr.isatty() and not is_plain
 
 
 def display(text: str, *, err: bool = False) -> None:

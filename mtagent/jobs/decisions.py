@@ -240,7 +240,7 @@ COLUMNS = (
     *("segment", "edit", "decision", "text", "reason", "decided"),
     *("stage", "outcome", "why", "old", "new", "source", "result"),
 )
-"""People fill in the first five. ``decided`` holds who decided last when the table was written, and when.
+"""People fill in the first five. ``decided`` holds whose decision counted when the table was written, and its time.
 
 ``old``, ``new``, ``source`` and ``result`` must match the run; the others are only for reading.
 """
@@ -468,9 +468,15 @@ def _signature(decision: Decision | None) -> str:
 
 
 def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> None:
-    """Refuse to replace what another person has decided since the table was written, if the table shows when it was."""
+    """Refuse to replace what another person has decided since the table was written, if the table shows when it was.
+
+    A decision that was made and taken back since then is no reason to refuse: the same counts as before.
+    """
     last = _last_decision(history, row.edit)
-    if last is None or row.decided is None or row.decided.strip() == _signature(last) or last.who == who:
+    if last is None or row.decided is None or last.who == who:
+        return
+    counting = _last_decision(latest(history), row.edit)
+    if row.decided.strip() in (_signature(last), _signature(counting)):
         return
     raise InputError(
         f"{row.where}: decided after this table was written: {edit_prefix(last.edit)}{last.sentence}; export it "
@@ -552,7 +558,8 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
             reason = f"{error.severity} {error.category} {error.text!r}: {error.explanation or ''}"
             uncorrected.append(f"not fixed: {reason}")
     whole = {"segment": segment.id, "why": "; ".join(uncorrected), "source": segment.source, "result": result.text}
-    yield whole | _decision_cells(result.decision, _last_decision(history, None))
+    counting = latest(history)
+    yield whole | _decision_cells(result.decision, _last_decision(counting, None))
     for row in result.edits:
         if not row.alone:
             continue
@@ -566,7 +573,7 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
             "old": row.edit.old,
             "new": row.edit.new,
         }
-        yield cells | _decision_cells(row.decision, _last_decision(history, row.number))
+        yield cells | _decision_cells(row.decision, _last_decision(counting, row.number))
 
 
 def _decision_cells(decision: Decision | None, last: Decision | None) -> dict[str, object]:

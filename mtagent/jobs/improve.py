@@ -38,6 +38,7 @@ from mtagent.records import Chain, ErrorSpan, Segment
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
+from mtagent.text.amounts import counted
 
 if TYPE_CHECKING:
     from mtagent.jobs.engines import Engine
@@ -90,6 +91,12 @@ async def improve_file(
                     trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
                     logger.info("%s", in_words(trips))
                 _warn_about_gate(config, plan, contents)
+                if config.context and batches is None and contents.documents == 1 and contents.total > 1:
+                    logger.info(
+                        "--context: the input is one document, so its %s are worked on one after the other; name the "
+                        "documents in the input (field document) to work on several at a time",
+                        counted(contents.total, "segment"),
+                    )
                 elsewhere = None
                 if engine is not None:
                     from mtagent.jobs.engines import improve_elsewhere, refuse_dependent
@@ -215,6 +222,8 @@ class _Contents(NamedTuple):
     languages: LanguageCheck
     """In which languages the texts are."""
     domains: tuple[str, ...]
+    documents: int
+    """The number of documents; a file without documents is one."""
 
 
 def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Contents:
@@ -226,9 +235,11 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
     check = LanguageCheck()
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
+    documents = set[str | None]()
     for place in inputs.placed():
         segment = place.segment
         total += 1
+        documents.add(segment.document)
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
         if identifies:
@@ -252,4 +263,4 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), check, tuple(domains))
+    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), check, tuple(domains), len(documents))

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 BEING_WRITTEN = ""
 """Stored instead of an output's hash while the output is replaced."""
-OnStart = Callable[[str, int, int], None]
+OnStart = Callable[[Run, int], None]
 """Receives the run's name, the number of segments, and how many of them are done already."""
 
 
@@ -110,7 +110,7 @@ async def run_job(
     batches = models.batches
     former = RUN.set(name)
     try:
-        on_start(name, job.total, min(job.total, done))
+        on_start(run, job.total)
         if job.prepare is not None:
             await job.prepare(run)
         if job.elsewhere is not None:

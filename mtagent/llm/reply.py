@@ -138,6 +138,8 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> 
         causes.append(causes[-1].__cause__)
     innermost = causes[-1]  # the outer ones have no details
     words = str(innermost) or type(innermost).__name__
+    if isinstance(innermost, ConnectionRefusedError):
+        words = "connection refused"
     if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
         words += "; the server does not seem to speak https at this address: write http://"
     return exchange_failure(f"no connection, or it broke: {words}", key, unreachable=unreachable)
