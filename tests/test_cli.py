@@ -134,12 +134,17 @@ def test_swapped_languages_are_noticed(shell: Shell) -> None:
     assert SWAPPED in shell("postedit -s en.txt -t es.txt -l es-en --name wrong").err
     assert "seem" not in shell("postedit -s en.txt -t es.txt -l en-es --name right").err
     assert SWAPPED in shell("translate -s en.txt -l es-en --translator command:cat --stages t").err
-    for files, message in (
-        ("-s en.txt -t en.txt -l es-en", "en.txt: the sources seem to be in English, not in Spanish; check -l"),
-        ("-s en.txt -t en.txt -l en-es", "en.txt: the translations seem to be in English, not in Spanish; check -l"),
-        ("-s es.txt -t en.txt -l de-en", "es.txt: the sources seem to be in Spanish, not in German; check -l"),
+    for number, (files, message) in enumerate(
+        (
+            ("-s en.txt -t en.txt -l es-en", "en.txt: the sources seem to be in English, not in Spanish; check -l"),
+            (
+                "-s en.txt -t en.txt -l en-es",
+                "en.txt: the translations seem to be in English, not in Spanish; check -l",
+            ),
+            ("-s es.txt -t en.txt -l de-en", "es.txt: the sources seem to be in Spanish, not in German; check -l"),
+        )
     ):
-        assert message in shell(f"postedit {files} --name other --force").err
+        assert message in shell(f"postedit {files} --name other-{number}").err
 
 
 @pytest.mark.loopback

@@ -102,7 +102,7 @@ def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, s
     config = set_up(base_url=server, **CHAINS[name])
     stages = estimate(config, Files(Path("long.txt"), Path("long.es.txt") if translated_before else None), AS_SIMULATOR)
     line = "postedit -t long.es.txt" if translated_before else "translate"
-    assert files(f"{line} -s long.txt --config m.toml --name r -o out.txt -q").code == 0
+    assert files(f"{line} -s long.txt --config m.toml --name r -o out.txt -q --force").code == 0
     real = paid(files)
     assert real.pop("rules", Usage()) == Usage()
     assert set(real) >= {"proofread"} or name == "guards"

@@ -754,7 +754,10 @@ def test_files_of_one_language_are_improved_with_the_file_of_their_sources(shell
     assert done.code == 0, done.err
     assert shell.read("better.json") == ["{", '  "a": "Hallo, Welt."', "}"]
     assert "name the file with the sources" in shell("postedit de.json -o other.json").last
-    assert "en.json: is the only file" in shell("postedit en.json -s en.json -o other.json").last
+    assert (
+        "en.json: has the sources, and no file with translations is named"
+        in shell("postedit en.json -s en.json -o other.json").last
+    )
 
 
 def test_a_folder_gives_files_of_one_language_only_with_sources_and_no_running_text(shell: Shell) -> None:

@@ -227,11 +227,13 @@ class LocalizationFiles:
             )
 
     def approved(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[MemoryEntry]:
-        """The locked and approved units that have a translation, as entries of a translation memory."""
-        for document, unit, _ in self.examined():
+        """The locked and approved units that aren't worked on, as entries of a translation memory."""
+        for document, unit, reason in self.examined():
             target = _target_of(unit)
+            if reason is None or not unit.protected or target is None:
+                continue
             # A target like its source is mostly of a unit that isn't to be translated.
-            if unit.protected and target is not None and target != unit.source and unit.source.strip():
+            if target != unit.source and unit.source.strip():
                 segment = self.segment_of(document, unit, defaults)
                 origin = f"{document.path}:{unit.line}"
                 yield MemoryEntry(unit.source, target, segment.source_lang, segment.target_lang, origin)

@@ -76,11 +76,11 @@ class LanguageCheck:
 
 
 def refuse_wrong_languages(check: LanguageCheck, path: Path | None, config: Config, *, force: bool) -> None:
-    """Raise :class:`ConfigError` if texts are in other languages; a warning if nothing is paid, or with ``force``."""
-    if check.fault is None:
+    """Raise :class:`ConfigError` if texts are in other languages, or warn if nothing is paid; not with ``force``."""
+    if force or check.fault is None:
         return
     where = "" if path is None else f"{path}: "
-    if config.offline or force:
+    if config.offline:
         logger.warning("%s%s; check -l", where, check.fault)
         return
     raise ConfigError(f"{where}{check.fault}; check -l, or go on with --force")
