@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openpyxl.worksheet.table import Table
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
@@ -140,6 +142,43 @@ def test_a_text_after_a_blank_run_of_a_cell_stays_in_a_run(tmp_path: Path) -> No
     new = parts_of(replaced(document, {document.units[0].id: "Preis"}))["xl/worksheets/sheet1.xml"].decode()
 
     assert f'<is>{blank}<r><t xml:space="preserve">Preis</t></r></is>' in new
+
+
+def test_heads_of_tables_stay_because_formulas_refer_to_them(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    for row in (("Price", "Total"), ("Low", 2)):
+        workbook.active.append(row)
+    workbook.active.add_table(Table(displayName="Prices", ref="A1:B2"))
+    workbook.save(tmp_path / "a.xlsx")
+
+    assert [unit.source for unit in opened(tmp_path / "a.xlsx").units] == ["Low"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_parts_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = word_file(tmp_path)
+    with zipfile.ZipFile(path, "a") as zipped:
+        zipped.writestr("word/document.xml", "<w:document/>")
+
+    with pytest.raises(InputError, match="two parts of the same name"):
+        opened(path)
+
+
+def test_a_directory_of_zip64_is_replaced(tmp_path: Path) -> None:
+    path = word_file(tmp_path)
+    data = path.read_bytes()
+    place = data.rindex(b"PK\x05\x06")
+    count, size, start = struct.unpack("<HLL", data[place + 10 : place + 20])
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, place, 1)
+    end = b"PK\x05\x06" + b"\xff" * 16 + b"\0\0"
+    path.write_bytes(data[:place] + record + locator + end)
+    document = opened(path)
+
+    new = replaced(document, {document.units[0].id: "Titel"})
+
+    assert "Titel" in parts_of(new)["word/document.xml"].decode()
+    assert struct.unpack("<2H", new[-14:-10]) == (count, count)
 
 
 def test_texts_of_several_parts_change_at_once(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Word and Excel documents: the texts of paragraphs and cells change, and all other parts keep their bytes.
 
 A paragraph's text has other formatting (``<1>bold</1>``), links, fields and pictures as placeholders. Tabs and line
-breaks are characters. Texts of a workbook are shared: a text that several cells show is one unit.
+breaks are characters. Texts of a workbook are shared: a text that several cells show is one unit. The heads of Excel's
+tables stay, because formulas refer to them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mtagent.text import scripts
 _MAIN_PARTS = regex.compile(r"word/document\d*\.xml|xl/workbook\d*\.xml")
 _WORD_PARTS = regex.compile(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _EXCEL_PARTS = regex.compile(r"xl/(?:sharedStrings|worksheets/sheet\d+)\.xml")
+_TABLE_PARTS = regex.compile(r"xl/tables/table\d+\.xml")
 _UNSEEN_PROPERTIES = regex.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
 """Properties of runs that nobody sees."""
 _WRAPPERS = frozenset([
@@ -344,6 +346,18 @@ def _trimmed(pieces: Sequence[_Piece]) -> list[_Piece]:
     return pieces
 
 
+def _table_columns(path: Path, zipped: ZipParts) -> set[str]:
+    """The heads of a workbook's tables. Formulas refer to them, and Excel repairs files in which a head differs."""
+    columns: set[str] = set()
+    for name in zipped.names:
+        if not _TABLE_PARTS.fullmatch(name):
+            continue
+        for token in XmlFile(Path(f"{path}/{name}"), zipped.read(name)).tokens():
+            if token.kind == "start" and token.value == "tableColumn":
+                columns.add(token.attributes.get("name", "").replace("_x000a_", "\n"))
+    return columns
+
+
 class OfficeFile(ProseFile):
     """A Word or Excel document that has been read."""
 
@@ -365,6 +379,8 @@ class OfficeFile(ProseFile):
                         self._parts[name] = part
             if not any(map(_MAIN_PARTS.fullmatch, zipped.names)):
                 raise InputError(f"{path_of_file}: isn't a {'Word' if is_word else 'Excel'} document")
+            fixed = _table_columns(path_of_file, zipped)
+            found = [stretch for stretch in found if stretch.text not in fixed]
             stretches[path_of_file] = found
             if path_of_file == path:
                 self._zip = zipped
