@@ -176,6 +176,47 @@ def test_an_attribute_within_a_changed_text_changes_too(tmp_path: Path) -> None:
     assert '<p class="x">\n  <img src="a.png" alt="Ein Hund"> <b>x</b> <code>run it</code></p>' in new
 
 
+def test_each_of_two_equal_tags_gets_its_own_attribute(tmp_path: Path) -> None:
+    page = '<p>See <img alt="Dog"> and <img alt="Dog"> now</p>'
+    document = opened(tmp_path, "a.html", page)
+    text, first, second = document.units
+
+    targets = {text.id: "Sieh <1/> und <2/> jetzt", second.id: "Hund"}
+
+    assert first.source == second.source
+    assert replaced(document, targets).decode() == '<p>Sieh <img alt="Dog"> und <img alt="Hund"> jetzt</p>'
+
+
+def test_an_attribute_within_the_value_of_another_stays(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.html", """<a data-x="a title='Old'" title="Real">12</a>""")
+
+    assert sources(document) == ["Real"]
+    assert changed(document, "Real", "Echt") == """<a data-x="a title='Old'" title="Echt">12</a>"""
+
+
+def test_attributes_of_what_must_not_be_translated_stay(tmp_path: Path) -> None:
+    assert sources(opened(tmp_path, "a.html", '<p class="notranslate" title="Brand">Brand</p><p>Text</p>')) == ["Text"]
+
+
+def test_xhtml_has_whole_elements_in_one_tag_and_no_names_for_characters(tmp_path: Path) -> None:
+    page = '<?xml version="1.0"?><html><script src="a.js"/><p>One</p><svg/><p>Two</p></html>'
+    document = opened(tmp_path, "a.xhtml", page)
+
+    assert sources(document) == ["One", "Two"]
+    assert changed(document, "One", "À\u00a0une") == page.replace("One", "À\u00a0une")
+    assert "U+000B" in str(fault(document, document.units[0], "a\x0bb"))
+
+
+def test_a_picture_in_one_tag_does_not_end_a_page(tmp_path: Path) -> None:
+    assert sources(opened(tmp_path, "a.html", "<p>One</p><svg/><p>Two</p>")) == ["One", "Two"]
+
+
+def test_a_page_that_declares_utf_16_in_ascii_is_utf_8(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.html", '<meta charset="utf-16"><p>A café</p>')
+
+    assert sources(document) == ["A café"]
+
+
 def test_html_keeps_its_charset_and_refers_to_characters_that_it_lacks(tmp_path: Path) -> None:
     page = '<meta charset="windows-1252"><p>Caf\u00e9 bar</p><p>\u20ac</p>'.encode("cp1252")
     document = opened(tmp_path, "a.html", page)

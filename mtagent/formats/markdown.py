@@ -23,6 +23,7 @@ _FRONT_MATTER = regex.compile(
 )
 _ONE_LINE = ("heading", "cell")
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
+_LINE_END = regex.compile(r"\r\n|\r|\n")
 _UNESCAPED_BAR = regex.compile(r"(?<!\\)(?:\\\\)*\K\|")
 
 
@@ -42,13 +43,15 @@ def _passages(path: Path, file: DecodedFile) -> list[Passage]:
         content = "\n" * front_matter[0].count("\n") + content[front_matter.end() :]
     first = file.content.count("\n", 0, front_matter.end()) if front_matter else 0
     starts = [0]
-    for line in file.content.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    lines = [line.removesuffix("\r") for line in file.content.split("\n")]
+    lines = []
+    for line_end in _LINE_END.finditer(file.content):
+        lines.append(file.content[starts[-1] : line_end.start()])
+        starts.append(line_end.end())
+    lines.append(file.content[starts[-1] :])
     passages = []
     kind = ""
     row, column = -1, 0  # where the last cell ended
-    for token in _parser().parse(content.replace("\r\n", "\n")):
+    for token in _parser().parse(content):
         kind = _KINDS.get(token.type, kind)
         if token.type != "inline" or token.map is None:
             continue

@@ -91,8 +91,12 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
     if is_webvtt:
         if not blocks or not regex.fullmatch(r"WEBVTT(?:[ \t].*)?", blocks[0][0].text):
             raise InputError(f"{path}:1: the first line must be WEBVTT")
-        # Headers of old files have settings, and even styles, without a blank line before them.
-        blocks = [block for block in blocks[1:] if not _NOT_CUES.fullmatch(block[0].text)]
+        # Headers of old files have settings, and even styles, without a blank line before them; a cue ends the header.
+        header = blocks.pop(0)
+        after_header = [place for place, line in enumerate(header) if "-->" in line.text]
+        if after_header:
+            blocks.insert(0, header[after_header[0] :])
+        blocks = [block for block in blocks if not _NOT_CUES.fullmatch(block[0].text)]
     cues: list[Cue] = []
     for block in blocks:
         cue = _cue(path, content, block, str(len(cues) + 1))
@@ -239,7 +243,7 @@ class SubtitleFile:
             most = self._most(cue)
             if len(part) > most:
                 return f"has {len(part)} characters in subtitle {cue.number}, and at most {most} fit; shorten it"
-            if "\n\n" in part:
+            if any(not line.strip() for line in part.splitlines()):
                 return "has a blank line, which ends a subtitle; take it out"
             if "-->" in part:
                 return "has -->, which is for times; take it out"
@@ -252,6 +256,8 @@ class SubtitleFile:
             cues = self._cues[unit_id]
             for cue, part in zip(cues, _parts(target, len(cues)) or (), strict=True):
                 text = part
+                if part == cue.text.strip():
+                    continue
                 if part.split() != cue.text.split():
                     text = wrapped(part, self._line_length, max(MOST_LINES, cue.text.count("\n") + 1))
                 elif "\n" not in part:

@@ -176,12 +176,12 @@ class _Sheet:
 
     def edit(self, row: _Row, column: int, text: str) -> ByteEdit:
         """The change that gives a cell a text. Raises :class:`OutputError` for one that a cell cannot hold."""
-        place = f"{self.path}: the text for the cell {_letters(column)}{row.number}"
+        where = f"{self.path}: the text for the cell {_letters(column)}{row.number}"
         invalid = INVALID.search(text)
         if invalid:
-            raise OutputError(f"{place} has the character U+{ord(invalid[0]):04X}; write .csv or .jsonl")
+            raise OutputError(f"{where} has the character U+{ord(invalid[0]):04X}; write .csv or .jsonl")
         if len(text) > _LONGEST_TEXT:
-            raise OutputError(f"{place} has {len(text):,} characters, and Excel takes {_LONGEST_TEXT:,}; write .csv")
+            raise OutputError(f"{where} has {len(text):,} characters, and Excel takes {_LONGEST_TEXT:,}; write .csv")
         data = self.file.encoded(self.cell_markup(row, column, text))
         cell = row.cells.get(column)
         if cell is not None:

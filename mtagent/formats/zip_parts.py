@@ -110,6 +110,6 @@ class ZipParts:
         directory = b"".join(records)
         end = list(_END.unpack_from(self.data, self.data.rindex(b"PK\x05\x06")))
         comment = self.data[self.data.rindex(b"PK\x05\x06") + _END.size :]
-        end[1:5] = 0, 0, len(records), len(records)  # the file may have had them in a record of ZIP64, which is left out
+        end[1:5] = 0, 0, len(records), len(records)  # a record of ZIP64, which may have had them, is left out
         end[5:7] = len(directory), start + shift
         return directory + _END.pack(*end) + comment
