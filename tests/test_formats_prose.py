@@ -119,6 +119,8 @@ def test_only_the_passage_differs_in_markdown(tmp_path: Path, source: str, targe
         ("second", "1. zweitens", "is not one paragraph in Markdown"),
         ("The *title*", "Der\nTitel", "has a line break, which a heading cannot hold"),
         ("Name", "Na\nme", "has a line break, which a cell cannot hold"),
+        ("Name", "Name\\", "ends with a backslash"),
+        ("The *title*", "Das #", "ends with #"),
     ],
 )
 def test_a_text_that_would_change_the_structure_is_refused(
@@ -128,6 +130,19 @@ def test_a_text_that_would_change_the_structure_is_refused(
     [unit] = [unit for unit in document.units if unit.source == source]
 
     assert problem in str(fault(document, unit, target))
+
+
+def test_lines_of_an_underlined_heading_stay(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.md", "Two\nlines\n---\n")
+
+    assert fault(document, document.units[0], "Zwei\nZeilen") is None
+
+
+def test_a_carriage_return_alone_ends_a_line_of_markdown(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.md", "One\rmore\r\rTwo\r")
+
+    assert [(unit.source, unit.line) for unit in document.units] == [("One\nmore", 1), ("Two", 4)]
+    assert changed(document, "Two", "Zwei") == "One\rmore\r\rZwei\r"
 
 
 def test_html_offers_texts_and_attributes_and_leaves_scripts_and_code(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ _FRONT_MATTER = regex.compile(
 )
 _ONE_LINE = ("heading", "cell")
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
+_CLOSING_MARK = regex.compile(r"(?:^|[ \t])#+[ \t]*$")
+_LONE_BACKSLASH = regex.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _LINE_END = regex.compile(r"\r\n|\r|\n")
 _UNESCAPED_BAR = regex.compile(r"(?<!\\)(?:\\\\)*\K\|")
 
@@ -114,8 +116,13 @@ class MarkdownFile(ProseFile):
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why ``target`` would change the structure of the document."""
         kind = self.passages[unit.id].kind
-        if kind in _ONE_LINE and "\n" in target:
+        is_one_line = "\n" not in unit.source  # an underlined heading may have more lines
+        if kind in _ONE_LINE and "\n" in target and is_one_line:
             return f"has a line break, which a {kind} cannot hold; take it out"
+        if kind == "heading" and _CLOSING_MARK.search(target) and not _CLOSING_MARK.search(unit.source):
+            return "ends with #, which a heading leaves out; escape it, as in \\#"
+        if kind == "cell" and _LONE_BACKSLASH.search(target):
+            return "ends with a backslash, which would join its cell with the next one; write two"
         if _blocks(target) != _blocks(unit.source):
             return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
         return None

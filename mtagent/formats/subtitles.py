@@ -217,7 +217,7 @@ class SubtitleFile:
                     source=_joined(group),
                     target=_joined(own) if has_target else None,
                     state="translated" if has_target else "new",
-                    max_length=sum(map(self._most, group)) + sum(len(_cut(cut)) + 2 for cut in range(1, len(group))),
+                    max_length=sum(map(self._most, group)) + 2 * (len(group) - 1),  # with the spaces around cuts
                     inline={_cut(cut): "the next subtitle" for cut in range(1, len(group))},
                     source_lang=source_lang,
                     target_lang=target_lang,
