@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +139,15 @@ def test_a_cell_that_refers_to_no_text_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"a.xlsx:2: a cell refers to the text '99'"):
         list(WORKBOOK.read(tmp_path / "a.xlsx", SegmentDefaults(source_lang="ja", target_lang="de")))
+
+
+def test_the_columns_that_are_proposed_can_be_given_as_they_are(shell: Shell) -> None:
+    shell.write("a.csv", '"English, US",German (DE)', "Hello,Hallo")
+
+    proposed = shell("postedit -s a.csv -l en-de -o b.csv").last.rpartition("--columns ")[2]
+
+    assert proposed == """'source="English, US",translation=German (DE)'"""
+    assert shell("postedit -s a.csv -l en-de -o b.csv --columns", *shlex.split(proposed)).code == 0
 
 
 def test_what_a_workbook_cannot_do_is_said(shell: Shell) -> None:

@@ -134,14 +134,24 @@ def test_a_text_after_a_blank_run_of_a_cell_stays_in_a_run(tmp_path: Path) -> No
     workbook.active["A1"] = "Price"
     workbook.save(tmp_path / "a.xlsx")
     blank = '<r><t xml:space="preserve"> </t></r>'
-    path = with_part(
-        tmp_path / "a.xlsx", "xl/worksheets/sheet1.xml", "<t>Price</t>", f"{blank}<r><t>Price</t></r>"
-    )
+    path = with_part(tmp_path / "a.xlsx", "xl/worksheets/sheet1.xml", "<t>Price</t>", f"{blank}<r><t>Price</t></r>")
     document = opened(path)
 
     new = parts_of(replaced(document, {document.units[0].id: "Preis"}))["xl/worksheets/sheet1.xml"].decode()
 
     assert f'<is>{blank}<r><t xml:space="preserve">Preis</t></r></is>' in new
+
+
+def test_a_document_with_other_prefixes_is_refused_and_not_taken_for_empty(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active["A1"] = "Price"
+    workbook.save(tmp_path / "a.xlsx")
+    sheet = parts_of((tmp_path / "a.xlsx").read_bytes())["xl/worksheets/sheet1.xml"].decode()
+    prefixed = sheet.replace("</", "</x:").replace("<", "<x:").replace("<x:/x:", "</x:").replace("xmlns=", "xmlns:x=")
+    path = with_part(tmp_path / "a.xlsx", "xl/worksheets/sheet1.xml", sheet, prefixed)
+
+    with pytest.raises(InputError, match="its first element is <x:worksheet>; open the document in Office"):
+        opened(path)
 
 
 def test_heads_of_tables_stay_because_formulas_refer_to_them(tmp_path: Path) -> None:

@@ -139,6 +139,14 @@ def test_a_cue_whose_text_stays_keeps_its_line_ends(tmp_path: Path) -> None:
     assert new == german.replace("Als wir heim kamen", "Als wir kamen")
 
 
+def test_captions_without_punctuation_are_cut_into_units(tmp_path: Path) -> None:
+    cues = [f"{number}\n00:00:{number:02},000 --> 00:00:{number:02},900\nand so on\n\n" for number in range(1, 21)]
+
+    units = opened(tmp_path, "".join(cues)).units
+
+    assert [unit.id for unit in units] == ["1-8", "9-16", "17-20"]
+
+
 def test_lines_are_wrapped_evenly() -> None:
     assert wrapped("A line that is far too long for one line of a screen.", 42, 2) == (
         "A line that is far too long\nfor one line of a screen."

@@ -96,7 +96,13 @@ class _PartReader:
         self._tokens = list(file.tokens())
 
     def read(self) -> list[Stretch]:
-        """All stretches, in order."""
+        """All stretches, in order. Raises :class:`InputError` for a part with other prefixes than Office writes."""
+        root = next(token.value for token in self._tokens if token.kind == "start")
+        expects_prefix = self.dialect.is_word
+        if root.startswith("w:") != expects_prefix or (":" in root) != expects_prefix:
+            raise InputError(
+                f"{self.file.path}: its first element is <{root}>; open the document in Office and save it"
+            )
         self._content(0, len(self._tokens))
         return self.stretches
 
@@ -372,8 +378,10 @@ class OfficeFile(ProseFile):
             wanted = _WORD_PARTS if is_word else _EXCEL_PARTS
             found: list[Stretch] = []
             for name in zipped.names:
-                if wanted.fullmatch(name):
-                    part = XmlFile(Path(f"{path_of_file}/{name}"), zipped.read(name))
+                content = zipped.read(name) if wanted.fullmatch(name) else b""
+                is_without_texts = name.startswith("xl/worksheets/") and b"is>" not in content and b"\0" not in content
+                if content and not is_without_texts:  # most sheets have numbers of shared texts, and may be large
+                    part = XmlFile(Path(f"{path_of_file}/{name}"), content)
                     found += _PartReader(name, part, self._dialect).read()
                     if path_of_file == path:
                         self._parts[name] = part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -165,17 +166,20 @@ def without_source(names: Sequence[str], fields: Mapping[str, int]) -> str:
     texts = [name for name in free if name.strip().casefold() not in _LIKELY_IDS]
     if not texts:
         return f"no column holds the source; the first line must name the columns, and has {listed}"
-    columns = f"source={texts[0]}"
+    columns = f"source={_column_word(texts[0])}"
     if len(texts) > 1 and "translation" not in fields:
-        columns += f",translation={texts[1]}"
+        columns += f",translation={_column_word(texts[1])}"
     if free[0] != texts[0] and "id" not in fields:
-        columns += f",id={free[0]}"
-    if " " in columns:
-        columns = f"'{columns}'"
+        columns += f",id={_column_word(free[0])}"
     return (
         f"no column holds the source; the first line must name the columns, and has {listed}: say what they hold, as "
-        f"in --columns {columns}"
+        f"in --columns {shlex.quote(columns)}"
     )
+
+
+def _column_word(name: str) -> str:
+    """A column's name as :func:`parse_columns` reads it."""
+    return f'"{name}"' if "," in name else name
 
 
 def suggested(unknown: str) -> str:

@@ -31,6 +31,8 @@ LONGEST_LINE = 42
 MOST_LINES = 2
 MOST_PER_SECOND = 20
 """Characters that can be read in a second; a cue may always be as long as its source."""
+MOST_CUES = 8
+"""Cues of a sentence. Automatic captions have no punctuation: without a limit, all of them would be one unit."""
 _LONGEST_PAUSE = 1.0  # seconds, within a sentence
 _TIME = r"(?:(?P<{0}_hours>\d{{1,3}}):)?(?P<{0}_minutes>[0-5]\d):(?P<{0}_seconds>[0-5]\d)[,.](?P<{0}_milli>\d{{3}})"
 _TIMES = regex.compile(rf"[ \t]*{_TIME.format('start')}[ \t]+-->[ \t]+{_TIME.format('end')}(?:[ \t]+\S.*)?[ \t]*")
@@ -148,6 +150,7 @@ def sentences(cues: Sequence[Cue]) -> list[list[Cue]]:
         former = groups[-1][-1] if groups else None
         goes_on = (
             former is not None
+            and len(groups[-1]) < MOST_CUES
             and bool(former.text.strip())
             and bool(cue.text.strip())
             and not _SENTENCE_END.search(former.text)
