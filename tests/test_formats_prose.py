@@ -191,6 +191,20 @@ def test_an_attribute_within_a_changed_text_changes_too(tmp_path: Path) -> None:
     assert '<p class="x">\n  <img src="a.png" alt="Ein Hund"> <b>x</b> <code>run it</code></p>' in new
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ul><li translate=no>Brand<li>Text</ul>",
+        "<ul><li translate=no>Brand <b>x</b></ul><p>Text</p>",
+        "<table><tr><td translate=no>Brand<td>Text</table>",
+        "<p class=notranslate>Brand<h2>Text</h2>",
+        "<p>Text</p><p translate=no>Brand</p>",
+    ],
+)
+def test_an_element_without_end_tag_hides_only_its_own_text(tmp_path: Path, page: str) -> None:
+    assert sources(opened(tmp_path, "a.html", page)) == ["Text"]
+
+
 def test_each_of_two_equal_tags_gets_its_own_attribute(tmp_path: Path) -> None:
     page = '<p>See <img alt="Dog"> and <img alt="Dog"> now</p>'
     document = opened(tmp_path, "a.html", page)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import html
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -41,6 +42,17 @@ _VOID = frozenset([
 ])  # fmt: skip
 _SKIPPED = frozenset(["script", "style", "pre", "svg", "math", "template", "textarea"])
 _CODE = frozenset(["code", "kbd", "samp", "var"])
+_ENDED_BY = {
+    "li": frozenset(["li"]),
+    "dt": frozenset(["dt", "dd"]),
+    "dd": frozenset(["dt", "dd"]),
+    "th": frozenset(["td", "th", "tr", "tbody", "tfoot"]),
+    "td": frozenset(["td", "th", "tr", "tbody", "tfoot"]),
+    "tr": frozenset(["tr", "tbody", "tfoot"]),
+    "option": frozenset(["option", "optgroup"]),
+    "p": frozenset(["p", "div", "ul", "ol", "dl", "table", "section", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr"]),
+}
+"""Elements whose end tag may be left out, by the start tags that end them; their parent's end ends them, too."""
 _READ_ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 _READ_META = frozenset(
     ["description", "keywords", "og:title", "og:description", "twitter:title", "twitter:description"]
@@ -168,6 +180,8 @@ class _Reading:
         is_in_text = False
         for event in events:
             is_tag = event.kind in ("start", "end")
+            if len(skipped) == 1 and _ends_without_tag(skipped[0], event):
+                skipped.clear()
             if skipped:
                 self._follow(skipped, event)
                 if is_in_text:  # it stays within the text, as a placeholder
@@ -272,6 +286,15 @@ def _is_left_alone(event: _Event) -> bool:
     return _forbids_translation(event) or event.name in _SKIPPED or event.name in _CODE
 
 
+def _ends_without_tag(name: str, event: _Event) -> bool:
+    """Whether an element whose end tag may be left out ends before ``event``."""
+    if name not in _ENDED_BY or (event.kind == "end" and event.name == name):
+        return False
+    if event.kind == "start":
+        return event.name in _ENDED_BY[name]
+    return event.kind == "end" and not _is_inline(event)
+
+
 def _forbids_translation(event: _Event) -> bool:
     attributes = event.attributes
     is_no_class = "notranslate" in attributes.get("class", "").split()
@@ -310,15 +333,20 @@ def _pairs(run: Sequence[_Event]) -> dict[int, int]:
     """The place of each end tag by that of its start tag."""
     pairs: dict[int, int] = {}
     still_open: list[int] = []
+    open_names: Counter[str] = Counter()
     for place, event in enumerate(run):
         if event.kind == "start" and not event.is_void:
             still_open.append(place)
+            open_names[event.name] += 1
         elif event.kind == "end":
-            names = [run[opened].name for opened in still_open]
-            if event.name in names:
-                at = len(names) - 1 - names[::-1].index(event.name)
-                pairs[still_open[at]] = place
-                del still_open[at:]
+            if not open_names[event.name]:
+                continue
+            opened = still_open.pop()
+            while run[opened].name != event.name:
+                open_names[run[opened].name] -= 1
+                opened = still_open.pop()
+            open_names[event.name] -= 1
+            pairs[opened] = place
     return pairs
 
 
