@@ -163,6 +163,7 @@ def test_what_a_workbook_cannot_do_is_said(shell: Shell) -> None:
     ("arguments", "message"),
     [
         ((), "a.csv:1: no column holds the source; the first line must name the columns, and has Key, English"),
+        (("--columns", "source=English,target=english"), "'english' is given for source and for translation"),
         ((), "as in --columns 'source=English,translation=German text,id=Key'"),
         (("--columns", "source=Englisch"), "a.csv:1: no column 'Englisch' for source; the columns are Key, English"),
         (("--columns", "sorce=English"), "no field is called 'sorce'; the fields are id, source_lang"),

@@ -119,6 +119,7 @@ def test_only_the_passage_differs_in_markdown(tmp_path: Path, source: str, targe
         ("second", "1. zweitens", "is not one paragraph in Markdown"),
         ("The *title*", "Der\nTitel", "has a line break, which a heading cannot hold"),
         ("Name", "Na\nme", "has a line break, which a cell cannot hold"),
+        ("Name", "Na\ud800me", "has the character U+D800"),
         ("Name", "Name\\", "ends with a backslash"),
         ("The *title*", "Das #", "ends with #"),
     ],

@@ -94,6 +94,7 @@ def test_a_file_without_a_source_file_is_translated_itself(tmp_path: Path) -> No
         ("Als wir kamen, <1/> " + "brannte Licht " * 4, "has 55 characters in subtitle 2, and at most 50 fit"),
         ("Als wir kamen, <1/> brannte\n\nLicht.", "has a blank line"),
         ("Als wir kamen, <1/> brannte\n \nLicht.", "has a blank line"),
+        ("Als wir kamen, <1/> brannte \ud800.", "has the character U+D800"),
         ("Als wir --> kamen, <1/> brannte Licht.", "has -->"),
         ("Als wir heim kamen, <1/> brannten <i>Lichter</i>.", None),
     ],

@@ -151,6 +151,9 @@ def parse_columns(text: str) -> dict[str, str]:
             raise ConfigError(f"--columns: no field is called {match['field']!r}; the fields are {', '.join(FIELDS)}")
         if field in columns:
             raise ConfigError(f"--columns: {field} is given twice; keep one")
+        for other, other_column in columns.items():
+            if other_column.casefold() == column.casefold():
+                raise ConfigError(f"--columns: {column!r} is given for {other} and for {field}; a column has one field")
         columns[field] = column
         place = match.end()
     return columns

@@ -24,6 +24,7 @@ from mtagent.formats.documents import (
     refuse_repeated_ids,
 )
 from mtagent.formats.monolingual import language_in_path, source_file
+from mtagent.formats.xml_spans import INVALID
 from mtagent.text import languages, scripts
 
 LONGEST_LINE = 42
@@ -236,6 +237,9 @@ class SubtitleFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why a cue cannot hold its part of the target; ``None`` if all can."""
+        invalid = INVALID.search(target)
+        if invalid:
+            return f"has the character U+{ord(invalid[0]):04X}, which is no text; take it out"
         cues = self._source_cues[unit.id]
         parts = _parts(target, len(cues))
         if parts is None:
