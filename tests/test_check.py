@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mtagent.formats.findings import Checked, Finding, as_github, as_junit
+from mtagent.formats.findings import Checked, Finding, as_github, as_junit, as_sarif
 from tests.commands import Shell
 
 HEADER = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
@@ -175,6 +175,13 @@ def test_sarif_has_rules_places_and_fingerprints_that_stay(shell: Shell) -> None
     ]
     place = moved["results"][0]["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "de.po"}, "region": {"startLine": 7}}
+
+
+def test_sarif_names_files_as_addresses() -> None:
+    log = json.loads(as_sarif(Checked([finding()._replace(file="my app/de 100%.po")], {"my app/de 100%.po": 1})))
+
+    [result] = log["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "my%20app/de%20100%25.po"}
 
 
 def test_junit_counts_units_and_holds_any_text() -> None:

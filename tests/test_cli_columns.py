@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from mtagent.errors import OutputError
+from mtagent.errors import InputError, OutputError
 from mtagent.formats import Result, SegmentDefaults
 from mtagent.formats.tables import CSV
+from mtagent.formats.workbook import WORKBOOK
 from tests.commands import Shell
 
 TABLE = 'Key,English,German text,Max length\nk1,Hello world.,"Hallo , Welt.",40\nk2,A café.,Ein Café.,\n'
@@ -53,6 +55,17 @@ def workbook(path: Path, *rows: tuple[object, ...]) -> None:
     book.save(path)
 
 
+def replace_in_sheet(path: Path, old: str, new: str) -> None:
+    """Replace a piece of the first sheet."""
+    with zipfile.ZipFile(path) as zipped:
+        parts = {name: zipped.read(name).decode() for name in zipped.namelist()}
+    assert old in parts["xl/worksheets/sheet1.xml"], parts["xl/worksheets/sheet1.xml"]
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(old, new)
+    with zipfile.ZipFile(path, "w") as zipped:
+        for name, content in parts.items():
+            zipped.writestr(name, content)
+
+
 def cells(path: Path) -> list[tuple[object, ...]]:
     """The values of the first sheet."""
     return list(openpyxl.load_workbook(path).active.iter_rows(values_only=True))
@@ -86,6 +99,57 @@ def test_a_workbook_gets_a_column_for_translations(shell: Shell) -> None:
     assert cells(shell.folder / "b.xlsx") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a\x0bb", "cell A2 has the character U\\+000B"), ("x" * 32_768, "cell A2 has 32,768 characters")],
+)
+def test_a_text_that_a_cell_cannot_hold_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    workbook(tmp_path / "a.xlsx", ("translation", "source"), ("Hallo", "Hello"))
+    [segment] = WORKBOOK.read(tmp_path / "a.xlsx", SegmentDefaults(source_lang="en", target_lang="de"))
+
+    with pytest.raises(OutputError, match=message):
+        WORKBOOK.write(tmp_path / "b.xlsx", [Result(segment=segment, text=text)], like=tmp_path / "a.xlsx")
+    assert not (tmp_path / "b.xlsx").exists()
+
+
+def test_a_translation_that_is_a_formula_is_refused(shell: Shell) -> None:
+    workbook(shell.folder / "a.xlsx", ("source", "translation"), ("Hello", '=CONCATENATE("Hal","lo")'))
+
+    assert "a.xlsx:2: the translation in B2 is a formula" in shell("postedit -s a.xlsx -l en-de -o b.xlsx").last
+
+
+@pytest.mark.parametrize(
+    ("cell", "source"),
+    [
+        ("<is><t>東京</t><rPh><t>とうきょう</t></rPh></is>", "東京"),
+        ("<is><r><t>To</t></r><r><t>kyo</t></r></is>", "Tokyo"),
+    ],
+)
+def test_the_text_of_a_cell_has_all_runs_and_no_readings(tmp_path: Path, cell: str, source: str) -> None:
+    workbook(tmp_path / "a.xlsx", ("source",), ("Tokyo",))
+    replace_in_sheet(tmp_path / "a.xlsx", "<is><t>Tokyo</t></is>", cell)
+    [segment] = WORKBOOK.read(tmp_path / "a.xlsx", SegmentDefaults(source_lang="ja", target_lang="de"))
+
+    assert segment.source == source
+
+
+def test_a_cell_that_refers_to_no_text_is_refused(tmp_path: Path) -> None:
+    workbook(tmp_path / "a.xlsx", ("source",), ("Tokyo",))
+    replace_in_sheet(tmp_path / "a.xlsx", 't="inlineStr"><is><t>Tokyo</t></is>', 't="s"><v>99</v>')
+
+    with pytest.raises(InputError, match=r"a.xlsx:2: a cell refers to the text '99'"):
+        list(WORKBOOK.read(tmp_path / "a.xlsx", SegmentDefaults(source_lang="ja", target_lang="de")))
+
+
+def test_the_columns_that_are_proposed_can_be_given_as_they_are(shell: Shell) -> None:
+    shell.write("a.csv", '"English, US",German (DE)', "Hello,Hallo")
+
+    proposed = shell("postedit -s a.csv -l en-de -o b.csv").last.rpartition("--columns ")[2]
+
+    assert proposed == """'source="English, US",translation=German (DE)'"""
+    assert shell("postedit -s a.csv -l en-de -o b.csv --columns", *shlex.split(proposed)).code == 0
+
+
 def test_what_a_workbook_cannot_do_is_said(shell: Shell) -> None:
     workbook(shell.folder / "a.xlsx", ("source", "translation"), ("Hello", "Hallo"), ("World", "Welt"))
     (shell.folder / "b.xlsx").write_bytes(b"no zip")
@@ -99,6 +163,7 @@ def test_what_a_workbook_cannot_do_is_said(shell: Shell) -> None:
     ("arguments", "message"),
     [
         ((), "a.csv:1: no column holds the source; the first line must name the columns, and has Key, English"),
+        (("--columns", "source=English,target=english"), "'english' is given for source and for translation"),
         ((), "as in --columns 'source=English,translation=German text,id=Key'"),
         (("--columns", "source=Englisch"), "a.csv:1: no column 'Englisch' for source; the columns are Key, English"),
         (("--columns", "sorce=English"), "no field is called 'sorce'; the fields are id, source_lang"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openpyxl.worksheet.table import Table
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
@@ -71,6 +73,122 @@ def test_a_new_text_keeps_its_formatting_and_all_other_parts(tmp_path: Path) -> 
     old_parts, new_parts = parts_of(document.data), parts_of(new)
     assert list(old_parts) == list(new_parts)
     assert {name for name in old_parts if old_parts[name] != new_parts[name]} == {"word/document.xml"}
+
+
+def with_part(path: Path, name: str, old: str, new: str) -> Path:
+    """The document, in one part of which ``new`` takes the place of ``old``."""
+    parts = parts_of(path.read_bytes())
+    assert old in parts[name].decode()
+    parts[name] = parts[name].decode().replace(old, new, 1).encode()
+    with zipfile.ZipFile(path, "w") as zipped:
+        for part, content in parts.items():
+            zipped.writestr(part, content)
+    return path
+
+
+def word_paragraph(folder: Path, content: str) -> Path:
+    """A document whose first paragraph has this content."""
+    heading = "<w:r><w:t>The title</w:t></w:r>"
+    return with_part(word_file(folder), "word/document.xml", heading, content)
+
+
+CONTROL = (
+    '<w:sdt><w:sdtPr><w:alias w:val="x"/></w:sdtPr><w:sdtContent><w:r><w:t>Name</w:t></w:r></w:sdtContent></w:sdt>'
+)
+
+
+def test_no_text_comes_between_the_properties_and_the_content_of_a_control(tmp_path: Path) -> None:
+    before = '<w:r><w:t xml:space="preserve">Dear </w:t></w:r>'
+    document = opened(word_paragraph(tmp_path, before + CONTROL))
+    [unit] = [unit for unit in document.units if unit.source.startswith("Dear")]
+
+    assert unit.source == "Dear <1>Name</1>"
+    new = parts_of(replaced(document, {unit.id: "<1>Vorname</1> zuerst"}))["word/document.xml"].decode()
+
+    control = CONTROL.replace("<w:t>Name", '<w:t xml:space="preserve">Vorname')
+    assert f'{control}<w:r><w:t xml:space="preserve"> zuerst</w:t></w:r>' in new
+
+
+def test_an_empty_control_is_an_object(tmp_path: Path) -> None:
+    run = "<w:r><w:t>Dear</w:t></w:r>"
+    document = opened(word_paragraph(tmp_path, f"{run}<w:sdt><w:sdtPr/><w:sdtContent/></w:sdt>{run}"))
+
+    assert document.units[0].source == "Dear<1/>Dear"
+
+
+def test_a_bookmark_within_a_text_does_not_become_empty(tmp_path: Path) -> None:
+    bold = "<w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r>"
+    begin, end = '<w:bookmarkStart w:id="7" w:name="x"/>', '<w:bookmarkEnd w:id="7"/>'
+    plain = '<w:r><w:t xml:space="preserve"> and the rest</w:t></w:r>'
+    document = opened(word_paragraph(tmp_path, f"{bold.format('One')}{begin}{bold.format('Two')}{end}{plain}"))
+
+    assert document.units[0].source == "<1>OneTwo</1> and the rest"
+    new = parts_of(replaced(document, {document.units[0].id: "<1>Eins</1>"}))["word/document.xml"].decode()
+
+    eins = bold.format("Eins").replace("<w:t>", '<w:t xml:space="preserve">')
+    assert f"{begin}{eins}{end}" in new
+
+
+def test_a_text_after_a_blank_run_of_a_cell_stays_in_a_run(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active["A1"] = "Price"
+    workbook.save(tmp_path / "a.xlsx")
+    blank = '<r><t xml:space="preserve"> </t></r>'
+    path = with_part(tmp_path / "a.xlsx", "xl/worksheets/sheet1.xml", "<t>Price</t>", f"{blank}<r><t>Price</t></r>")
+    document = opened(path)
+
+    new = parts_of(replaced(document, {document.units[0].id: "Preis"}))["xl/worksheets/sheet1.xml"].decode()
+
+    assert f'<is>{blank}<r><t xml:space="preserve">Preis</t></r></is>' in new
+
+
+def test_a_document_with_other_prefixes_is_refused_and_not_taken_for_empty(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active["A1"] = "Price"
+    workbook.save(tmp_path / "a.xlsx")
+    sheet = parts_of((tmp_path / "a.xlsx").read_bytes())["xl/worksheets/sheet1.xml"].decode()
+    prefixed = sheet.replace("</", "</x:").replace("<", "<x:").replace("<x:/x:", "</x:").replace("xmlns=", "xmlns:x=")
+    path = with_part(tmp_path / "a.xlsx", "xl/worksheets/sheet1.xml", sheet, prefixed)
+
+    with pytest.raises(InputError, match="its first element is <x:worksheet>; open the document in Office"):
+        opened(path)
+
+
+def test_heads_of_tables_stay_because_formulas_refer_to_them(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    for row in (("Price", "Total"), ("Low", 2)):
+        workbook.active.append(row)
+    workbook.active.add_table(Table(displayName="Prices", ref="A1:B2"))
+    workbook.save(tmp_path / "a.xlsx")
+
+    assert [unit.source for unit in opened(tmp_path / "a.xlsx").units] == ["Low"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_parts_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = word_file(tmp_path)
+    with zipfile.ZipFile(path, "a") as zipped:
+        zipped.writestr("word/document.xml", "<w:document/>")
+
+    with pytest.raises(InputError, match="two parts of the same name"):
+        opened(path)
+
+
+def test_a_directory_of_zip64_is_replaced(tmp_path: Path) -> None:
+    path = word_file(tmp_path)
+    data = path.read_bytes()
+    place = data.rindex(b"PK\x05\x06")
+    count, size, start = struct.unpack("<HLL", data[place + 10 : place + 20])
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, place, 1)
+    end = b"PK\x05\x06" + b"\xff" * 16 + b"\0\0"
+    path.write_bytes(data[:place] + record + locator + end)
+    document = opened(path)
+
+    new = replaced(document, {document.units[0].id: "Titel"})
+
+    assert "Titel" in parts_of(new)["word/document.xml"].decode()
+    assert struct.unpack("<2H", new[-14:-10]) == (count, count)
 
 
 def test_texts_of_several_parts_change_at_once(tmp_path: Path) -> None:

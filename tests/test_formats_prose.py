@@ -119,6 +119,9 @@ def test_only_the_passage_differs_in_markdown(tmp_path: Path, source: str, targe
         ("second", "1. zweitens", "is not one paragraph in Markdown"),
         ("The *title*", "Der\nTitel", "has a line break, which a heading cannot hold"),
         ("Name", "Na\nme", "has a line break, which a cell cannot hold"),
+        ("Name", "Na\ud800me", "has the character U+D800"),
+        ("Name", "Name\\", "ends with a backslash"),
+        ("The *title*", "Das #", "ends with #"),
     ],
 )
 def test_a_text_that_would_change_the_structure_is_refused(
@@ -128,6 +131,19 @@ def test_a_text_that_would_change_the_structure_is_refused(
     [unit] = [unit for unit in document.units if unit.source == source]
 
     assert problem in str(fault(document, unit, target))
+
+
+def test_lines_of_an_underlined_heading_stay(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.md", "Two\nlines\n---\n")
+
+    assert fault(document, document.units[0], "Zwei\nZeilen") is None
+
+
+def test_a_carriage_return_alone_ends_a_line_of_markdown(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.md", "One\rmore\r\rTwo\r")
+
+    assert [(unit.source, unit.line) for unit in document.units] == [("One\nmore", 1), ("Two", 4)]
+    assert changed(document, "Two", "Zwei") == "One\rmore\r\rZwei\r"
 
 
 def test_html_offers_texts_and_attributes_and_leaves_scripts_and_code(tmp_path: Path) -> None:
@@ -174,6 +190,61 @@ def test_an_attribute_within_a_changed_text_changes_too(tmp_path: Path) -> None:
     new = replaced(document, {text.id: "<3/> <1>x</1> <2/>", dog.id: "Ein Hund"}).decode()
 
     assert '<p class="x">\n  <img src="a.png" alt="Ein Hund"> <b>x</b> <code>run it</code></p>' in new
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ul><li translate=no>Brand<li>Text</ul>",
+        "<ul><li translate=no>Brand <b>x</b></ul><p>Text</p>",
+        "<table><tr><td translate=no>Brand<td>Text</table>",
+        "<p class=notranslate>Brand<h2>Text</h2>",
+        "<p>Text</p><p translate=no>Brand</p>",
+    ],
+)
+def test_an_element_without_end_tag_hides_only_its_own_text(tmp_path: Path, page: str) -> None:
+    assert sources(opened(tmp_path, "a.html", page)) == ["Text"]
+
+
+def test_each_of_two_equal_tags_gets_its_own_attribute(tmp_path: Path) -> None:
+    page = '<p>See <img alt="Dog"> and <img alt="Dog"> now</p>'
+    document = opened(tmp_path, "a.html", page)
+    text, first, second = document.units
+
+    targets = {text.id: "Sieh <1/> und <2/> jetzt", second.id: "Hund"}
+
+    assert first.source == second.source
+    assert replaced(document, targets).decode() == '<p>Sieh <img alt="Dog"> und <img alt="Hund"> jetzt</p>'
+
+
+def test_an_attribute_within_the_value_of_another_stays(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.html", """<a data-x="a title='Old'" title="Real">12</a>""")
+
+    assert sources(document) == ["Real"]
+    assert changed(document, "Real", "Echt") == """<a data-x="a title='Old'" title="Echt">12</a>"""
+
+
+def test_attributes_of_what_must_not_be_translated_stay(tmp_path: Path) -> None:
+    assert sources(opened(tmp_path, "a.html", '<p class="notranslate" title="Brand">Brand</p><p>Text</p>')) == ["Text"]
+
+
+def test_xhtml_has_whole_elements_in_one_tag_and_no_names_for_characters(tmp_path: Path) -> None:
+    page = '<?xml version="1.0"?><html><script src="a.js"/><p>One</p><svg/><p>Two</p></html>'
+    document = opened(tmp_path, "a.xhtml", page)
+
+    assert sources(document) == ["One", "Two"]
+    assert changed(document, "One", "À\u00a0une") == page.replace("One", "À\u00a0une")
+    assert "U+000B" in str(fault(document, document.units[0], "a\x0bb"))
+
+
+def test_a_picture_in_one_tag_does_not_end_a_page(tmp_path: Path) -> None:
+    assert sources(opened(tmp_path, "a.html", "<p>One</p><svg/><p>Two</p>")) == ["One", "Two"]
+
+
+def test_a_page_that_declares_utf_16_in_ascii_is_utf_8(tmp_path: Path) -> None:
+    document = opened(tmp_path, "a.html", '<meta charset="utf-16"><p>A café</p>')
+
+    assert sources(document) == ["A café"]
 
 
 def test_html_keeps_its_charset_and_refers_to_characters_that_it_lacks(tmp_path: Path) -> None:

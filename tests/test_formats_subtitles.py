@@ -90,8 +90,11 @@ def test_a_file_without_a_source_file_is_translated_itself(tmp_path: Path) -> No
     [
         ("Als wir heim kamen, brannte Licht.", "loses <1/>"),
         ("Als wir kamen, <1/>", "leaves subtitle 2 empty"),
-        ("Als wir heim kamen, <1/> " + "brannte Licht " * 9, "has 125 characters in subtitle 2, and at most 50 fit"),
+        ("Als wir heim kamen, <1/> " + "brannte Licht " * 9, "has 147 characters, and at most 102 are allowed"),
+        ("Als wir kamen, <1/> " + "brannte Licht " * 4, "has 55 characters in subtitle 2, and at most 50 fit"),
         ("Als wir kamen, <1/> brannte\n\nLicht.", "has a blank line"),
+        ("Als wir kamen, <1/> brannte\n \nLicht.", "has a blank line"),
+        ("Als wir kamen, <1/> brannte \ud800.", "has the character U+D800"),
         ("Als wir --> kamen, <1/> brannte Licht.", "has -->"),
         ("Als wir heim kamen, <1/> brannten <i>Lichter</i>.", None),
     ],
@@ -116,6 +119,33 @@ def test_cuts_stay_in_their_order(tmp_path: Path) -> None:
     problem = fault(document, document.units[0], "eins, <2/> zwei, <1/> drei.")
     assert problem is not None
     assert "in another order" in problem
+
+
+def test_a_cue_may_end_the_header(tmp_path: Path) -> None:
+    content = "WEBVTT\n00:00:01.000 --> 00:00:02.000\nOne.\n\n00:00:03.000 --> 00:00:04.000\nTwo.\n"
+
+    assert [(unit.source, unit.line) for unit in opened(tmp_path, content, name="a.vtt").units] == [
+        ("One.", 2),
+        ("Two.", 5),
+    ]
+
+
+def test_a_cue_whose_text_stays_keeps_its_line_ends(tmp_path: Path) -> None:
+    german = GERMAN.replace("\n", "\r\n").replace("Lichter</i>\r\n", "Lichter</i>\n")
+    document = opened(tmp_path, german, ENGLISH)
+    target = "Als wir kamen, <1/> brannten die <i>Lichter</i>\nschon."
+
+    new = replaced(document, {"1-2": target}).decode()
+
+    assert new == german.replace("Als wir heim kamen", "Als wir kamen")
+
+
+def test_captions_without_punctuation_are_cut_into_units(tmp_path: Path) -> None:
+    cues = [f"{number}\n00:00:{number:02},000 --> 00:00:{number:02},900\nand so on\n\n" for number in range(1, 21)]
+
+    units = opened(tmp_path, "".join(cues)).units
+
+    assert [unit.id for unit in units] == ["1-8", "9-16", "17-20"]
 
 
 def test_lines_are_wrapped_evenly() -> None:

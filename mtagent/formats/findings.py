@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from mtagent.errors import InputError
@@ -88,7 +89,7 @@ def as_sarif(checked: Checked) -> str:
     results = []
     for finding in checked.findings:
         region = {"startLine": finding.line or 1}
-        place = {"artifactLocation": {"uri": Path(finding.file).as_posix()}, "region": region}
+        place = {"artifactLocation": {"uri": quote(Path(finding.file).as_posix())}, "region": region}
         identity = hashlib.sha256("\0".join(finding.known_as).encode()).hexdigest()
         results.append(
             {
@@ -112,11 +113,11 @@ def as_sarif(checked: Checked) -> str:
 def as_junit(checked: Checked) -> str:
     """JUnit's XML: a suite for each file, with a case for each unit that has findings, and one for the others."""
     suites = ElementTree.Element("testsuites", name="mtagent check")
+    by_file: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    for finding in checked.findings:
+        by_file[finding.file][finding.id].append(finding)
     for file, count in checked.translations.items():
-        by_unit: dict[str, list[Finding]] = defaultdict(list)
-        for finding in checked.findings:
-            if finding.file == file:
-                by_unit[finding.id].append(finding)
+        by_unit = by_file[file]
         failures = str(len(by_unit))
         suite = ElementTree.SubElement(suites, "testsuite", name=file, tests=str(count), failures=failures, errors="0")
         for unit_id, findings in by_unit.items():

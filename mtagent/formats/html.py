@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import codecs
 import html
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -28,6 +29,7 @@ from mtagent.formats.documents import (
     marked_encoding,
 )
 from mtagent.formats.prose import Passage, ProseFile
+from mtagent.formats.xml_spans import INVALID
 from mtagent.text import scripts
 
 _INLINE = frozenset([
@@ -40,11 +42,26 @@ _VOID = frozenset([
 ])  # fmt: skip
 _SKIPPED = frozenset(["script", "style", "pre", "svg", "math", "template", "textarea"])
 _CODE = frozenset(["code", "kbd", "samp", "var"])
+_ENDED_BY = {
+    "li": frozenset(["li"]),
+    "dt": frozenset(["dt", "dd"]),
+    "dd": frozenset(["dt", "dd"]),
+    "th": frozenset(["td", "th", "tr", "tbody", "tfoot"]),
+    "td": frozenset(["td", "th", "tr", "tbody", "tfoot"]),
+    "tr": frozenset(["tr", "tbody", "tfoot"]),
+    "option": frozenset(["option", "optgroup"]),
+    "p": frozenset(["p", "div", "ul", "ol", "dl", "table", "section", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr"]),
+}
+"""Elements whose end tag may be left out, by the start tags that end them; their parent's end ends them, too."""
 _READ_ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 _READ_META = frozenset(
     ["description", "keywords", "og:title", "og:description", "twitter:title", "twitter:description"]
 )
 _CHARSET = regex.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", regex.IGNORECASE)
+_ATTRIBUTE = regex.compile(
+    r"[\s/\"'](?P<name>[^\s=/>\"']+)(?:\s*=\s*(?:\"(?P<value>[^\"]*)\"|'(?P<value>[^']*)'|[^\s\"'>]+))?"
+)
+"""An attribute; ``value`` only if it is in quotes."""
 _SPACE = regex.compile(r"[ \t\r\n\f]+")
 
 
@@ -57,34 +74,45 @@ class _Event:
     attributes: Mapping[str, str]
     start: int
     end: int
+    is_void: bool
+    """Whether no end tag follows a start tag."""
 
 
 class _Scanner(HTMLParser):
-    """Notes where each tag, text and comment begins."""
+    """Notes where each tag, text and comment begins. In XML, ``<span/>`` is a whole element."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str, *, is_xml: bool) -> None:
         super().__init__(convert_charrefs=False)
+        self._is_xml = is_xml
         self.line_starts = [0]
         for line in content.split("\n"):
             self.line_starts.append(self.line_starts[-1] + len(line) + 1)
-        self._begun: list[tuple[Literal["start", "end", "text", "other"], str, Mapping[str, str], int]] = []
+        self._begun: list[tuple[Literal["start", "end", "text", "other"], str, Mapping[str, str], int, bool]] = []
         self.feed(content)
         self.close()
         self.events: list[_Event] = []
-        for place, (kind, name, attributes, start) in enumerate(self._begun):
+        for place, (kind, name, attributes, start, is_void) in enumerate(self._begun):
             end = self._begun[place + 1][3] if place + 1 < len(self._begun) else len(content)
-            self.events.append(_Event(kind, name, attributes, start, end))
+            self.events.append(_Event(kind, name, attributes, start, end, is_void))
 
-    def _note(self, kind: Literal["start", "end", "text", "other"], name: str = "", attributes: object = ()) -> None:
+    def _note(
+        self,
+        kind: Literal["start", "end", "text", "other"],
+        name: str = "",
+        attributes: Sequence[tuple[str, str | None]] = (),
+        *,
+        is_void: bool = False,
+    ) -> None:
         line, column = self.getpos()
-        values = {key: value or "" for key, value in attributes}  # type: ignore[attr-defined]
-        self._begun.append((kind, name, values, self.line_starts[line - 1] + column))
+        values = {key: value or "" for key, value in attributes}
+        self._begun.append((kind, name, values, self.line_starts[line - 1] + column, is_void))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note("start", tag, attrs)
+        self._note("start", tag, attrs, is_void=tag in _VOID)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note("start", tag, attrs)
+        is_void = tag in _VOID or tag in ("svg", "math") or self._is_xml
+        self._note("start", tag, attrs, is_void=is_void)
 
     def handle_endtag(self, tag: str) -> None:
         self._note("end", tag)
@@ -119,6 +147,8 @@ def _read_bytes(path: Path) -> tuple[DecodedFile, bytes]:
     if mark or declared is None:
         return decoded(path, data), data
     name = declared[1].decode("ascii", "replace")
+    if name.casefold().startswith("utf-16"):  # browsers read UTF-8, because the declaration itself was in ASCII
+        return decoded(path, data), data
     try:
         encoding = codecs.lookup("cp1252" if name.casefold() == "iso-8859-1" else name).name  # as browsers do
         content = data.decode(encoding)
@@ -134,22 +164,14 @@ def _read_bytes(path: Path) -> tuple[DecodedFile, bytes]:
     return DecodedFile(b"", encoding, content), data
 
 
-@dataclass(frozen=True, slots=True)
-class _Attribute:
-    """Where the value of an attribute is, and in which element."""
-
-    element: tuple[int, int]
-    quote: str
-
-
 @dataclass
 class _Reading:
-    """The passages of a file, in order, and what is known of those that are attributes."""
+    """The passages of a file, in order, and the quotes around those that are attributes."""
 
     content: str
     line_starts: Sequence[int]
     passages: list[Passage] = field(default_factory=list)
-    attributes: dict[tuple[int, int], _Attribute] = field(default_factory=dict)  # by the place of the value
+    quotes: dict[tuple[int, int], str] = field(default_factory=dict)  # by the place of the value
 
     def read(self, events: Sequence[_Event]) -> None:
         """Find the passages."""
@@ -158,6 +180,8 @@ class _Reading:
         is_in_text = False
         for event in events:
             is_tag = event.kind in ("start", "end")
+            if len(skipped) == 1 and _ends_without_tag(skipped[0], event):
+                skipped.clear()
             if skipped:
                 self._follow(skipped, event)
                 if is_in_text:  # it stays within the text, as a placeholder
@@ -170,14 +194,14 @@ class _Reading:
                 run.append(event)
             if event.kind == "start":
                 self._add_attributes(event)
-                if _is_left_alone(event) and event.name not in _VOID:
+                if _is_left_alone(event) and not event.is_void:
                     skipped.append(event.name)
                     is_in_text = _is_inline(event)
         self._add_text(run)
 
     @staticmethod
     def _follow(skipped: list[str], event: _Event) -> None:
-        if event.kind == "start" and event.name not in _VOID:
+        if event.kind == "start" and not event.is_void:
             skipped.append(event.name)
         elif event.kind == "end" and event.name in skipped:
             while skipped.pop() != event.name:
@@ -231,7 +255,7 @@ class _Reading:
 
     def _add_attributes(self, event: _Event) -> None:
         """Add the attributes of an element that people read."""
-        if event.attributes.get("translate", "").casefold() == "no":
+        if _forbids_translation(event):
             return
         names = [name for name in _READ_ATTRIBUTES if name in event.attributes]
         if event.name == "meta":
@@ -239,13 +263,13 @@ class _Reading:
             names = ["content"] if named.casefold() in _READ_META else []
         if event.name == "input" and event.attributes.get("type", "").casefold() in ("submit", "button", "reset"):
             names.append("value")
-        for name in names:
-            pattern = rf"(?<=\s){regex.escape(name)}\s*=\s*(?:\"(?P<value>[^\"]*)\"|'(?P<value>[^']*)')"
-            match = regex.search(pattern, self.content, regex.IGNORECASE, pos=event.start, endpos=event.end)
-            if match is None or not scripts.LETTER.search(html.unescape(match["value"])):
+        for match in _ATTRIBUTE.finditer(self.content, pos=event.start, endpos=event.end) if names else ():
+            name = match["name"].lower()
+            if name not in names or match["value"] is None or not scripts.LETTER.search(html.unescape(match["value"])):
                 continue
+            names.remove(name)  # browsers take the first of two
             span = match.span("value")
-            self.attributes[span] = _Attribute((event.start, event.end), self.content[span[0] - 1])
+            self.quotes[span] = self.content[span[0] - 1]
             text = html.unescape(match["value"])
             self.passages.append(Passage(kind=f"attribute {name}", text=text, line=self._line(span[0]), spans=(span,)))
 
@@ -259,10 +283,22 @@ def _is_inline(event: _Event) -> bool:
 
 def _is_left_alone(event: _Event) -> bool:
     """Whether an element isn't translated."""
+    return _forbids_translation(event) or event.name in _SKIPPED or event.name in _CODE
+
+
+def _ends_without_tag(name: str, event: _Event) -> bool:
+    """Whether an element whose end tag may be left out ends before ``event``."""
+    if name not in _ENDED_BY or (event.kind == "end" and event.name == name):
+        return False
+    if event.kind == "start":
+        return event.name in _ENDED_BY[name]
+    return event.kind == "end" and not _is_inline(event)
+
+
+def _forbids_translation(event: _Event) -> bool:
     attributes = event.attributes
-    if attributes.get("translate", "").casefold() == "no" or "notranslate" in attributes.get("class", "").split():
-        return True
-    return event.name in _SKIPPED or event.name in _CODE
+    is_no_class = "notranslate" in attributes.get("class", "").split()
+    return is_no_class or attributes.get("translate", "").casefold() == "no"
 
 
 def _trimmed(run: Sequence[_Event], content: str) -> list[_Event]:
@@ -297,15 +333,20 @@ def _pairs(run: Sequence[_Event]) -> dict[int, int]:
     """The place of each end tag by that of its start tag."""
     pairs: dict[int, int] = {}
     still_open: list[int] = []
+    open_names: Counter[str] = Counter()
     for place, event in enumerate(run):
-        if event.kind == "start" and event.name not in _VOID:
+        if event.kind == "start" and not event.is_void:
             still_open.append(place)
+            open_names[event.name] += 1
         elif event.kind == "end":
-            names = [run[opened].name for opened in still_open]
-            if event.name in names:
-                at = len(names) - 1 - names[::-1].index(event.name)
-                pairs[still_open[at]] = place
-                del still_open[at:]
+            if not open_names[event.name]:
+                continue
+            opened = still_open.pop()
+            while run[opened].name != event.name:
+                open_names[run[opened].name] -= 1
+                opened = still_open.pop()
+            open_names[event.name] -= 1
+            pairs[opened] = place
     return pairs
 
 
@@ -313,70 +354,86 @@ class HtmlFile(ProseFile):
     """An HTML file that has been read."""
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
-        files: dict[Path, tuple[DecodedFile, dict[tuple[int, int], _Attribute]]] = {}
+        files: dict[Path, tuple[DecodedFile, dict[tuple[int, int], str]]] = {}
 
         def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
             file, data = _read_bytes(path_of_file)
-            scanner = _Scanner(file.content)
+            scanner = _Scanner(file.content, is_xml=_is_xml(path_of_file, file.content))
             reading = _Reading(file.content, scanner.line_starts)
             reading.read(scanner.events)
-            files[path_of_file] = file, reading.attributes
+            files[path_of_file] = file, reading.quotes
             reading.passages.sort(key=lambda passage: passage.spans[0])
             return data, reading.passages
 
         super().__init__(path, source, target_lang, read)
-        self._file, self._attributes = files[path]
+        self._file, self._quotes = files[path]
+        self._is_xml = _is_xml(path, self._file.content)
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
-        """HTML can hold any text."""
+        """Why the page cannot hold ``target``."""
+        invalid = INVALID.search(target)
+        if invalid:
+            return f"has the character U+{ord(invalid[0]):04X}, which a page cannot hold; take it out"
         return None
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes of the file's bytes. An attribute within a text that changes too is written with the text."""
-        attributes: list[tuple[tuple[int, int], TextEdit]] = []
-        texts: list[TextEdit] = []
+        attributes: list[TextEdit] = []
+        for unit_id, target in targets.items():
+            span = self.passages[unit_id].spans[0]
+            if span in self._quotes:
+                attributes.append(TextEdit(*span, self._encodable(_escaped(target, self._quotes[span]))))
+        attributes.sort()
+        starts = [edit.start for edit in attributes]
+        texts = []
+        within: set[TextEdit] = set()
         for unit_id, target in targets.items():
             passage = self.passages[unit_id]
-            about = self._attributes.get(passage.spans[0])
-            if about is not None:
-                edit = TextEdit(*passage.spans[0], self._encodable(_escaped(target, about.quote)))
-                attributes.append((about.element, edit))
-        for unit_id, target in targets.items():
-            passage = self.passages[unit_id]
-            if passage.spans[0] in self._attributes:
-                continue
-            texts.append(TextEdit(*passage.spans[0], self._text(passage, target, [edit for _, edit in attributes])))
-        outside = []
-        for element, edit in attributes:
-            if not any(text.start <= element[0] and element[1] <= text.end for text in texts):
-                outside.append(edit)
-        return self._file.byte_edits([*texts, *outside])
+            start, end = passage.spans[0]
+            if (start, end) not in self._quotes:
+                inner = attributes[bisect_left(starts, start) : bisect_left(starts, end)]
+                within.update(inner)
+                texts.append(TextEdit(start, end, self._text(passage, target, inner)))
+        return self._file.byte_edits([*texts, *(edit for edit in attributes if edit not in within)])
 
     def _text(self, passage: Passage, target: str, attributes: Sequence[TextEdit]) -> str:
         """The target with the markup of its placeholders, in which ``attributes`` are changed."""
         raw = self._file.content[slice(*passage.spans[0])]
-        has_nbsp = "&nbsp;" in raw or "\xa0" not in raw
+        has_nbsp = "&nbsp;" in raw or ("\xa0" not in raw and not self._is_xml)  # XML itself has no such entity
+        inline = self._inline(passage, attributes)
         written = ""
         place = 0
         for match in PLACEHOLDER.finditer(target):
-            if match[0] not in passage.inline:
+            if match[0] not in inline:
                 continue
             written += _escaped(target[place : match.start()], "", nbsp=has_nbsp)
-            written += self._markup(passage, match[0], attributes)
+            written += inline[match[0]]
             place = match.end()
         return self._encodable(written + _escaped(target[place:], "", nbsp=has_nbsp))
 
-    def _markup(self, passage: Passage, placeholder: str, attributes: Sequence[TextEdit]) -> str:
-        markup = passage.inline[placeholder]
-        start = self._file.content.find(markup, passage.spans[0][0])
-        for edit in sorted(attributes, reverse=True):
-            if start <= edit.start and edit.end <= start + len(markup):
-                markup = markup[: edit.start - start] + edit.text + markup[edit.end - start :]
-        return markup
+    def _inline(self, passage: Passage, attributes: Sequence[TextEdit]) -> Mapping[str, str]:
+        """The markup by placeholder, in which ``attributes`` are changed."""
+        if not attributes:
+            return passage.inline
+        inline = {}
+        place = passage.spans[0][0]
+        for key, markup in passage.inline.items():  # in the order of the file
+            start = self._file.content.index(markup, place)
+            place = start + len(markup)
+            for edit in reversed(attributes):
+                if start <= edit.start and edit.end <= place:
+                    markup = markup[: edit.start - start] + edit.text + markup[edit.end - start :]
+            inline[key] = markup
+        return inline
 
     def _encodable(self, text: str) -> str:
         """The text with references for characters that the file's encoding lacks."""
         return text.encode(self._file.encoding, "xmlcharrefreplace").decode(self._file.encoding)
+
+
+def _is_xml(path: Path, content: str) -> bool:
+    """Whether the page is XHTML."""
+    return path.name.casefold().endswith(".xhtml") or content.startswith("<?xml")
 
 
 def _escaped(text: str, quote: str, *, nbsp: bool = False) -> str:

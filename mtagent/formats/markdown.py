@@ -12,6 +12,7 @@ import regex
 from mtagent.errors import InputError, MissingExtra
 from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
 from mtagent.formats.prose import Passage, ProseFile
+from mtagent.formats.xml_spans import INVALID
 from mtagent.text import scripts
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _FRONT_MATTER = regex.compile(
 )
 _ONE_LINE = ("heading", "cell")
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
+_CLOSING_MARK = regex.compile(r"(?:^|[ \t])#+[ \t]*$")
+_LONE_BACKSLASH = regex.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_LINE_END = regex.compile(r"\r\n|\r|\n")
 _UNESCAPED_BAR = regex.compile(r"(?<!\\)(?:\\\\)*\K\|")
 
 
@@ -42,13 +46,15 @@ def _passages(path: Path, file: DecodedFile) -> list[Passage]:
         content = "\n" * front_matter[0].count("\n") + content[front_matter.end() :]
     first = file.content.count("\n", 0, front_matter.end()) if front_matter else 0
     starts = [0]
-    for line in file.content.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    lines = [line.removesuffix("\r") for line in file.content.split("\n")]
+    lines = []
+    for line_end in _LINE_END.finditer(file.content):
+        lines.append(file.content[starts[-1] : line_end.start()])
+        starts.append(line_end.end())
+    lines.append(file.content[starts[-1] :])
     passages = []
     kind = ""
     row, column = -1, 0  # where the last cell ended
-    for token in _parser().parse(content.replace("\r\n", "\n")):
+    for token in _parser().parse(content):
         kind = _KINDS.get(token.type, kind)
         if token.type != "inline" or token.map is None:
             continue
@@ -110,9 +116,17 @@ class MarkdownFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why ``target`` would change the structure of the document."""
+        invalid = INVALID.search(target)
+        if invalid:
+            return f"has the character U+{ord(invalid[0]):04X}, which is no text; take it out"
         kind = self.passages[unit.id].kind
-        if kind in _ONE_LINE and "\n" in target:
+        is_one_line = "\n" not in unit.source  # an underlined heading may have more lines
+        if kind in _ONE_LINE and "\n" in target and is_one_line:
             return f"has a line break, which a {kind} cannot hold; take it out"
+        if kind == "heading" and _CLOSING_MARK.search(target) and not _CLOSING_MARK.search(unit.source):
+            return "ends with #, which a heading leaves out; escape it, as in \\#"
+        if kind == "cell" and _LONE_BACKSLASH.search(target):
+            return "ends with a backslash, which would join its cell with the next one; write two"
         if _blocks(target) != _blocks(unit.source):
             return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
         return None

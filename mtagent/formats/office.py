@@ -1,7 +1,8 @@
 """Word and Excel documents: the texts of paragraphs and cells change, and all other parts keep their bytes.
 
 A paragraph's text has other formatting (``<1>bold</1>``), links, fields and pictures as placeholders. Tabs and line
-breaks are characters. Texts of a workbook are shared: a text that several cells show is one unit.
+breaks are characters. Texts of a workbook are shared: a text that several cells show is one unit. The heads of Excel's
+tables stay, because formulas refer to them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ from mtagent.formats.xml_spans import INVALID, XmlFile
 from mtagent.formats.zip_parts import ZipParts
 from mtagent.text import scripts
 
-_WORD_PARTS = regex.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+_MAIN_PARTS = regex.compile(r"word/document\d*\.xml|xl/workbook\d*\.xml")
+_WORD_PARTS = regex.compile(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _EXCEL_PARTS = regex.compile(r"xl/(?:sharedStrings|worksheets/sheet\d+)\.xml")
+_TABLE_PARTS = regex.compile(r"xl/tables/table\d+\.xml")
 _UNSEEN_PROPERTIES = regex.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
 """Properties of runs that nobody sees."""
-_WRAPPERS = frozenset(["w:hyperlink", "w:smartTag", "w:ins", "w:sdt", "w:sdtContent", "w:fldSimple"])
+_WRAPPERS = frozenset([
+    "w:hyperlink", "w:smartTag", "w:ins", "w:moveTo", "w:sdt", "w:fldSimple", "w:customXml", "w:dir", "w:bdo",
+])  # fmt: skip
+_HEADS = frozenset(["w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr", "w:fldData"])
+"""What a wrapper begins with, so that no text may come before it."""
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
 _CHARACTERS = {"w:tab": "\t", "w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad", "w:br": "\n", "w:cr": "\n"}
 _ELEMENTS = {"\t": "<w:tab/>", "\u2011": "<w:noBreakHyphen/>", "\u00ad": "<w:softHyphen/>", "\n": "<w:br/>"}
@@ -67,7 +74,8 @@ class Stretch:
     inline: dict[str, str]
     properties: str  # of the text outside of placeholders
     formats: dict[str, str] = field(default_factory=dict)  # the properties within a placeholder
-    marks: str = ""  # bookmarks and the like, which are written before the text
+    marks: str = ""  # beginnings of bookmarks, which are written before the text
+    marks_after: str = ""  # ends of bookmarks, which are written after it, so that no bookmark becomes empty
 
 
 @dataclass(slots=True)
@@ -88,7 +96,13 @@ class _PartReader:
         self._tokens = list(file.tokens())
 
     def read(self) -> list[Stretch]:
-        """All stretches, in order."""
+        """All stretches, in order. Raises :class:`InputError` for a part with other prefixes than Office writes."""
+        root = next(token.value for token in self._tokens if token.kind == "start")
+        expects_prefix = self.dialect.is_word
+        if root.startswith("w:") != expects_prefix or (":" in root) != expects_prefix:
+            raise InputError(
+                f"{self.file.path}: its first element is <{root}>; open the document in Office and save it"
+            )
         self._content(0, len(self._tokens))
         return self.stretches
 
@@ -122,18 +136,23 @@ class _PartReader:
         while place < end:
             token = self._tokens[place]
             if token.kind != "start":
-                if token.kind == "end" and token.value in _WRAPPERS:
+                closing = place
+                if token.kind == "end" and token.value == "w:sdtContent":
+                    while self._tokens[place].value != "w:sdt":
+                        place += 1
+                if self._tokens[place].kind == "end" and self._tokens[place].value in _WRAPPERS:
                     wrappers -= 1
                     if open_field is None:
-                        pieces.append(self._piece("close", place, place))
+                        pieces.append(self._piece("close", closing, place))
                 place += 1
                 continue
             last = self._end_of(place)
-            if token.value in _WRAPPERS:
+            if token.value in _WRAPPERS and not self._is_empty_control(place, last):
                 wrappers += 1
+                head = self._head_of(place)
                 if open_field is None:
-                    pieces.append(self._piece("open", place, place))
-                place += 1
+                    pieces.append(self._piece("open", place, head))
+                place = head + 1
                 continue
             steps = self._field_steps(place, last) if token.value == self.dialect.run else 0
             if open_field is not None:
@@ -149,6 +168,26 @@ class _PartReader:
                 pieces += self._element(place, last, is_first=not pieces)
             place = last + 1
         self._add(pieces)
+
+    def _is_empty_control(self, place: int, last: int) -> bool:
+        """Whether the element is a content control that has no place for a text."""
+        if self._tokens[place].value != "w:sdt":
+            return False
+        head = self._head_of(place)
+        return self._tokens[head].value != "w:sdtContent" or self._tokens[head + 1].kind == "end"
+
+    def _head_of(self, place: int) -> int:
+        """The last token of what a wrapper begins with; for a content control, the start of its content."""
+        head = place
+        while self._tokens[head + 1].kind != "end":
+            token = self._tokens[head + 1]
+            if token.value == "w:sdtContent":
+                return head + 1
+            is_space = token.kind == "text" and not token.value.strip()
+            if not is_space and token.value not in _HEADS:
+                break
+            head = head + 1 if is_space else self._end_of(head + 1)
+        return head
 
     def _element(self, place: int, last: int, *, is_first: bool) -> list[_Piece]:
         """The pieces of an element of a paragraph, outside of fields."""
@@ -247,12 +286,15 @@ class _PartReader:
         current_number = 0
         for piece in pieces:
             key = _seen(piece.properties) if piece.kind == "text" else base
-            if current != base and (piece.kind not in ("text", "mark") or key != current):
+            if piece.kind == "mark":
+                if piece.raw.startswith("<w:bookmarkEnd"):
+                    stretch.marks_after += piece.raw
+                else:
+                    stretch.marks += piece.raw
+                continue
+            if current != base and (piece.kind != "text" or key != current):
                 stretch.text += f"</{current_number}>"
                 current = base
-            if piece.kind == "mark":
-                stretch.marks += piece.raw
-                continue
             if piece.kind == "close":
                 stretch.inline[f"</{wrappers[-1]}>"] = piece.raw
                 stretch.text += f"</{wrappers.pop()}>"
@@ -310,6 +352,18 @@ def _trimmed(pieces: Sequence[_Piece]) -> list[_Piece]:
     return pieces
 
 
+def _table_columns(path: Path, zipped: ZipParts) -> set[str]:
+    """The heads of a workbook's tables. Formulas refer to them, and Excel repairs files in which a head differs."""
+    columns: set[str] = set()
+    for name in zipped.names:
+        if not _TABLE_PARTS.fullmatch(name):
+            continue
+        for token in XmlFile(Path(f"{path}/{name}"), zipped.read(name)).tokens():
+            if token.kind == "start" and token.value == "tableColumn":
+                columns.add(token.attributes.get("name", "").replace("_x000a_", "\n"))
+    return columns
+
+
 class OfficeFile(ProseFile):
     """A Word or Excel document that has been read."""
 
@@ -324,14 +378,17 @@ class OfficeFile(ProseFile):
             wanted = _WORD_PARTS if is_word else _EXCEL_PARTS
             found: list[Stretch] = []
             for name in zipped.names:
-                if wanted.fullmatch(name):
-                    part = XmlFile(Path(f"{path_of_file}/{name}"), zipped.read(name))
+                content = zipped.read(name) if wanted.fullmatch(name) else b""
+                is_without_texts = name.startswith("xl/worksheets/") and b"is>" not in content and b"\0" not in content
+                if content and not is_without_texts:  # most sheets have numbers of shared texts, and may be large
+                    part = XmlFile(Path(f"{path_of_file}/{name}"), content)
                     found += _PartReader(name, part, self._dialect).read()
                     if path_of_file == path:
                         self._parts[name] = part
-            has_main = any(name in ("word/document.xml", "xl/workbook.xml") for name in zipped.names)
-            if not has_main:
+            if not any(map(_MAIN_PARTS.fullmatch, zipped.names)):
                 raise InputError(f"{path_of_file}: isn't a {'Word' if is_word else 'Excel'} document")
+            fixed = _table_columns(path_of_file, zipped)
+            found = [stretch for stretch in found if stretch.text not in fixed]
             stretches[path_of_file] = found
             if path_of_file == path:
                 self._zip = zipped
@@ -382,13 +439,13 @@ class OfficeFile(ProseFile):
                 properties.pop()
             else:
                 markup += stretch.inline[match[0]]
-        return markup + self._run(part, target[place:], properties[-1], stretch)
+        return markup + self._run(part, target[place:], properties[-1], stretch) + stretch.marks_after
 
     def _run(self, part: XmlFile, text: str, properties: str, stretch: Stretch) -> str:
         if not text:
             return ""
         dialect = self._dialect
-        if not dialect.is_word and not stretch.inline and not stretch.properties:
+        if part.raw(stretch.start, stretch.end).startswith(f"<{dialect.text}"):  # it isn't in a run
             return f'<t xml:space="preserve">{part.escaped(text)}</t>'
         content = ""
         for piece in regex.split(r"([\t\n\u2011\u00ad])", text) if dialect.is_word else [text]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -159,6 +160,9 @@ def parse_columns(text: str) -> dict[str, str]:
             raise ConfigError(f"--columns: no field is called {match['field']!r}; the fields are {', '.join(fields)}")
         if field in columns:
             raise ConfigError(f"--columns: {field} is given twice; keep one")
+        for other, other_column in columns.items():
+            if other_column.casefold() == column.casefold():
+                raise ConfigError(f"--columns: {column!r} is given for {other} and for {field}; a column has one field")
         columns[field] = column
         place = match.end()
     return columns
@@ -174,17 +178,20 @@ def without_source(names: Sequence[str], fields: Mapping[str, int]) -> str:
     texts = [name for name in free if name.strip().casefold() not in _LIKELY_IDS]
     if not texts:
         return f"no column holds the source; the first line must name the columns, and has {listed}"
-    columns = f"source={texts[0]}"
+    columns = f"source={_column_word(texts[0])}"
     if len(texts) > 1 and "translation" not in fields:
-        columns += f",translation={texts[1]}"
+        columns += f",translation={_column_word(texts[1])}"
     if free[0] != texts[0] and "id" not in fields:
-        columns += f",id={free[0]}"
-    if " " in columns:
-        columns = f"'{columns}'"
+        columns += f",id={_column_word(free[0])}"
     return (
         f"no column holds the source; the first line must name the columns, and has {listed}: say what they hold, as "
-        f"in --columns {columns}"
+        f"in --columns {shlex.quote(columns)}"
     )
+
+
+def _column_word(name: str) -> str:
+    """A column's name as :func:`parse_columns` reads it."""
+    return f'"{name}"' if "," in name else name
 
 
 def suggested(unknown: str) -> str:

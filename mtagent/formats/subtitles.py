@@ -24,6 +24,7 @@ from mtagent.formats.documents import (
     refuse_repeated_ids,
 )
 from mtagent.formats.monolingual import language_in_path, source_file
+from mtagent.formats.xml_spans import INVALID
 from mtagent.text import languages, scripts
 
 LONGEST_LINE = 42
@@ -31,6 +32,8 @@ LONGEST_LINE = 42
 MOST_LINES = 2
 MOST_PER_SECOND = 20
 """Characters that can be read in a second; a cue may always be as long as its source."""
+MOST_CUES = 8
+"""Cues of a sentence. Automatic captions have no punctuation: without a limit, all of them would be one unit."""
 _LONGEST_PAUSE = 1.0  # seconds, within a sentence
 _TIME = r"(?:(?P<{0}_hours>\d{{1,3}}):)?(?P<{0}_minutes>[0-5]\d):(?P<{0}_seconds>[0-5]\d)[,.](?P<{0}_milli>\d{{3}})"
 _TIMES = regex.compile(rf"[ \t]*{_TIME.format('start')}[ \t]+-->[ \t]+{_TIME.format('end')}(?:[ \t]+\S.*)?[ \t]*")
@@ -91,8 +94,12 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
     if is_webvtt:
         if not blocks or not regex.fullmatch(r"WEBVTT(?:[ \t].*)?", blocks[0][0].text):
             raise InputError(f"{path}:1: the first line must be WEBVTT")
-        # Headers of old files have settings, and even styles, without a blank line before them.
-        blocks = [block for block in blocks[1:] if not _NOT_CUES.fullmatch(block[0].text)]
+        # Headers of old files have settings, and even styles, without a blank line before them; a cue ends the header.
+        header = blocks.pop(0)
+        after_header = [place for place, line in enumerate(header) if "-->" in line.text]
+        if after_header:
+            blocks.insert(0, header[after_header[0] :])
+        blocks = [block for block in blocks if not _NOT_CUES.fullmatch(block[0].text)]
     cues: list[Cue] = []
     for block in blocks:
         cue = _cue(path, content, block, str(len(cues) + 1))
@@ -144,6 +151,7 @@ def sentences(cues: Sequence[Cue]) -> list[list[Cue]]:
         former = groups[-1][-1] if groups else None
         goes_on = (
             former is not None
+            and len(groups[-1]) < MOST_CUES
             and bool(former.text.strip())
             and bool(cue.text.strip())
             and not _SENTENCE_END.search(former.text)
@@ -213,7 +221,7 @@ class SubtitleFile:
                     source=_joined(group),
                     target=_joined(own) if has_target else None,
                     state="translated" if has_target else "new",
-                    max_length=sum(map(self._most, group)) + sum(len(_cut(cut)) + 2 for cut in range(1, len(group))),
+                    max_length=sum(map(self._most, group)) + 2 * (len(group) - 1),  # with the spaces around cuts
                     inline={_cut(cut): "the next subtitle" for cut in range(1, len(group))},
                     source_lang=source_lang,
                     target_lang=target_lang,
@@ -229,6 +237,9 @@ class SubtitleFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why a cue cannot hold its part of the target; ``None`` if all can."""
+        invalid = INVALID.search(target)
+        if invalid:
+            return f"has the character U+{ord(invalid[0]):04X}, which is no text; take it out"
         cues = self._source_cues[unit.id]
         parts = _parts(target, len(cues))
         if parts is None:
@@ -239,7 +250,7 @@ class SubtitleFile:
             most = self._most(cue)
             if len(part) > most:
                 return f"has {len(part)} characters in subtitle {cue.number}, and at most {most} fit; shorten it"
-            if "\n\n" in part:
+            if any(not line.strip() for line in part.splitlines()):
                 return "has a blank line, which ends a subtitle; take it out"
             if "-->" in part:
                 return "has -->, which is for times; take it out"
@@ -252,6 +263,8 @@ class SubtitleFile:
             cues = self._cues[unit_id]
             for cue, part in zip(cues, _parts(target, len(cues)) or (), strict=True):
                 text = part
+                if part == cue.text.strip():
+                    continue
                 if part.split() != cue.text.split():
                     text = wrapped(part, self._line_length, max(MOST_LINES, cue.text.count("\n") + 1))
                 elif "\n" not in part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,11 +21,12 @@ from mtagent.formats.segments import (
     segments_from,
     without_source,
 )
-from mtagent.formats.xml_spans import XmlFile
+from mtagent.formats.xml_spans import INVALID, XmlFile
 from mtagent.formats.zip_parts import ZipParts
 from mtagent.records import Segment
 
 _SHARED = "xl/sharedStrings.xml"
+_LONGEST_TEXT = 32_767  # characters of a cell
 _CELL_NAME = regex.compile(r"(?P<column>[A-Z]{1,3})(?P<row>[1-9]\d*)")
 
 
@@ -37,6 +38,7 @@ class _Cell:
     end: int
     text: str
     style: str
+    is_formula: bool = False
 
 
 @dataclass(slots=True)
@@ -78,6 +80,17 @@ class _Sheet:
         cell = None if at is None else row.cells.get(at)
         return None if cell is None or not cell.text else cell.text
 
+    def refuse_formula(self, row: _Row) -> None:
+        """Raise :class:`InputError` if the translation is a formula, which a text cannot replace without a trace."""
+        column = self.columns.get("translation")
+        cell = None if column is None else row.cells.get(column)
+        if column is not None and cell is not None and cell.is_formula:
+            place = f"{_letters(column)}{row.number}"
+            raise InputError(
+                f"{self.path}:{row.number}: the translation in {place} is a formula; copy the column, and paste its "
+                "values in its place"
+            )
+
     def _first_sheet(self) -> str:
         """The part that holds the first sheet of the workbook."""
         if "xl/workbook.xml" not in self.zip.names:
@@ -117,10 +130,13 @@ class _Sheet:
         cell: _Cell | None = None
         kind = ""
         column = 0
-        is_value = False
+        is_value, is_phonetic = False, False
         for token in self.file.tokens():
             if token.kind == "start" and token.value == "row":
-                number = int(token.attributes.get("r") or (row.number + 1 if row else 1))
+                written = token.attributes.get("r", "")
+                number = row.number + 1 if row else 1
+                if written.isdecimal():
+                    number = int(written)
                 row, column = _Row(number, 0), -1
             elif token.kind == "end" and token.value == "row" and row is not None:
                 row.end = token.start
@@ -133,13 +149,23 @@ class _Sheet:
             elif token.kind == "end" and token.value == "c" and row is not None and cell is not None:
                 cell.end = max(token.end, token.start)
                 if kind == "s" and cell.text:
-                    cell.text = shared[int(cell.text)] if int(cell.text) < len(shared) else ""
+                    cell.text = self._shared_text(cell.text, shared, row)
                 row.cells[column] = cell
                 cell = None
             elif token.value in ("v", "t") and token.kind in ("start", "end"):
                 is_value = token.kind == "start"
-            elif token.kind in ("text", "cdata") and is_value and cell is not None:
+            elif token.value == "rPh" and token.kind in ("start", "end"):
+                is_phonetic = token.kind == "start"
+            elif token.value == "f" and token.kind == "start" and cell is not None:
+                cell.is_formula = True
+            elif token.kind in ("text", "cdata") and is_value and not is_phonetic and cell is not None:
                 cell.text += token.value
+
+    def _shared_text(self, number: str, shared: Sequence[str], row: _Row) -> str:
+        """The text that a cell refers to. Raises :class:`InputError` if there is none."""
+        if not number.isdecimal() or int(number) >= len(shared):
+            raise InputError(f"{self.path}:{row.number}: a cell refers to the text {number!r}, which isn't there")
+        return shared[int(number)]
 
     def cell_markup(self, row: _Row, column: int, text: str) -> str:
         """A cell with a text."""
@@ -149,7 +175,13 @@ class _Sheet:
         return f'<c r="{_letters(column)}{row.number}"{style} t="inlineStr">{content}</c>'
 
     def edit(self, row: _Row, column: int, text: str) -> ByteEdit:
-        """The change that gives a cell a text."""
+        """The change that gives a cell a text. Raises :class:`OutputError` for one that a cell cannot hold."""
+        where = f"{self.path}: the text for the cell {_letters(column)}{row.number}"
+        invalid = INVALID.search(text)
+        if invalid:
+            raise OutputError(f"{where} has the character U+{ord(invalid[0]):04X}; write .csv or .jsonl")
+        if len(text) > _LONGEST_TEXT:
+            raise OutputError(f"{where} has {len(text):,} characters, and Excel takes {_LONGEST_TEXT:,}; write .csv")
         data = self.file.encoded(self.cell_markup(row, column, text))
         cell = row.cells.get(column)
         if cell is not None:
@@ -192,6 +224,7 @@ class Workbook:
             sheet = _Sheet(path, self.columns)
             names = {name: sheet.names[at] for name, at in sheet.columns.items()}
             for row in sheet.rows:
+                sheet.refuse_formula(row)
                 values = {name: sheet.text(row, name) for name in sheet.columns}
                 values["source"] = values["source"] or ""
                 yield SegmentFields(row.number, values, names)

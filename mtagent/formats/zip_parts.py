@@ -34,6 +34,8 @@ class ZipParts:
         except zipfile.BadZipFile as error:
             raise InputError(f"{path}: isn't a document of this kind ({error}); restore the file") from None
         self.names = self._zip.namelist()
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"{path}: has two parts of the same name; restore the file")
         for info in self._zip.infolist():
             is_bomb = info.file_size > LARGEST_PART or info.file_size > _MOST_TIMES * max(info.compress_size, 1024)
             if is_bomb:
@@ -108,5 +110,6 @@ class ZipParts:
         directory = b"".join(records)
         end = list(_END.unpack_from(self.data, self.data.rindex(b"PK\x05\x06")))
         comment = self.data[self.data.rindex(b"PK\x05\x06") + _END.size :]
+        end[1:5] = 0, 0, len(records), len(records)  # a record of ZIP64, which may have had them, is left out
         end[5:7] = len(directory), start + shift
         return directory + _END.pack(*end) + comment
