@@ -105,8 +105,8 @@ class PoFile:
         self._rule = _PLURAL_RULE.search(fields.get("plural-forms", ""))
         if header and self._rule and int(self._rule[1][:9]) > _MOST_FORMS:
             raise InputError(
-                f"{path}:{header.line}: the header's Plural-Forms has nplurals={self._rule[1][:9]}; no language has more "
-                f"than {_MOST_FORMS} forms; correct it"
+                f"{path}:{header.line}: the header's Plural-Forms has nplurals={self._rule[1][:9]}; no language has "
+                f"more than {_MOST_FORMS} forms; correct it"
             )
         self._examples = rule_examples(self._rule[2]) if self._rule else {}
         self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
