@@ -581,7 +581,10 @@ def test_other_or_broken_yaml_is_refused_with_its_line(tmp_path: Path, content: 
         ('{"a": "\\ud83d"}', ":1:7: the escaped surrogate .* is alone"),
         ('{"a": ' * 200 + "1" + "}" * 200, ":1:.*: is nested more than 100 levels deep"),
         (b'{"a": "\xe9"}', ":1: byte 0xE9 is not UTF-8; convert the file"),
-        ('{"a": "x"}'.encode("utf-16-le"), ":1:2: not JSON: has a NUL; UTF-16 is read only with a byte order mark"),
+        (
+            '{"a": "x"}'.encode("utf-16-le"),
+            ":1: has a NUL, which no text has; is it compiled, or UTF-16 without a byte order mark",
+        ),
         ("  \n", ": is empty"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import polib
 import pytest
+import yaml
 from lxml import etree
 
 from bench.harness import simulator
@@ -501,6 +503,57 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     for options, paths in groups.items():
         again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert "nothing to work on; no model was asked" in again.err, again.err
+
+
+READERS = {
+    ".json": lambda path: json.loads(path.read_bytes()),
+    ".yml": lambda path: yaml.safe_load(path.read_bytes()),
+    ".xml": etree.parse,
+    ".xcstrings": lambda path: json.loads(path.read_bytes()),
+}
+EMPTY = {".json": "{}\n", ".yml": "{}\n", ".xml": "<resources/>\n"}
+"""Files of one language without a text."""
+
+
+@pytest.mark.loopback
+@pytest.mark.data
+@pytest.mark.parametrize("ending", READERS)
+def test_no_broken_tag_reaches_a_file_with_sources(data: Path, shell: Shell, shaking: str, ending: str) -> None:
+    changed = worked_on = 0
+    for original in sorted((data / "formats" / ending[1:]).iterdir()):
+        source = shell.folder / "en" / original.name
+        path = shell.folder / "es" / original.name
+        for copy in (source, path):
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copy(original, copy)
+        if ending in EMPTY:
+            path.write_text(EMPTY[ending], encoding="utf-8")
+        has_sources = ending not in EMPTY
+        try:
+            before = document_format(path).open(path, None if has_sources else source, "es")
+            READERS[ending](original)
+        except (MtagentError, OSError, ValueError, yaml.YAMLError):
+            continue
+        if not 0 < len(before.units) <= 60:
+            continue
+        command = f"translate {path} --in-place --lock --force -l en-es"
+        options = [] if has_sources else ["-s", str(source)]
+        done = shell(command, *with_model(shaking), *options)
+        if "its source language is" in done.err or "its target language is" in done.err:
+            continue
+        assert done.code == 0, done.err
+        worked_on += 1
+        after = document_format(path).open(path, None if has_sources else source, "es")
+        for unit, new in zip(before.units, after.units, strict=True):
+            if new.target != unit.target:
+                assert new.target is not None
+                assert fault(before, unit, new.target) is None
+                changed += 1
+        READERS[ending](path)
+        again = shell(command, *with_model(shaking), *options)
+        assert "nothing to work on; no model was asked" in again.err, again.err
+    assert worked_on
+    assert changed
 
 
 def _real_files(folder: Path, numbers: dict[str, int]) -> list[Path]:

@@ -40,7 +40,7 @@ Examples:
 """
 
 
-@click.group("terms", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("terms", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command_terms() -> None:
     """Propose a glossary from existing translations."""
 

@@ -86,7 +86,10 @@ class _AppStrings:
         self.values: dict[str, TreeValue] = {}
         self.aliases: set[KeyPath] = set()  # of values that are another one's
         if self.tree.root.kind != "object":
-            raise InputError(f"{path}:1: is not a file of an app's texts: expected an object of keys and texts")
+            raise InputError(
+                f"{path}:1: is not a file of an app's texts: expected an object of keys and texts; is it "
+                "the right file?"
+            )
         self.kind = self._kind(is_arb, may_have_language)
         if self.kind == "arb":
             self._read_arb()

@@ -77,6 +77,8 @@ _STATUSES = {state.casefold(): status for states in STATES.values() for state, s
 _SELECTION_WORDS = {*get_args(Status), PEOPLE, *_STATUSES}
 MarkKind = Literal["state", "fuzzy", "comment", "its"]
 DEFAULT_COMMENT = "Machine translation, not reviewed (mtagent)"
+LONGEST_LINE = 6 * 2**20
+"""Bytes. Lines of apps' texts are far shorter; one that long takes up to 1 GB of memory to read."""
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -229,13 +231,29 @@ class DocumentFormat(Protocol):
         ...
 
 
-def content_of(path: Path) -> bytes:
-    """The bytes of a file. Raises :class:`InputError` if it cannot be read, or is empty."""
+def content_of(path: Path, longest_line: int | None = LONGEST_LINE) -> bytes:
+    """The bytes of a file. Raises :class:`InputError` if it cannot be read, is empty or has a longer line (bytes)."""
     with opened(path) as file:
         data = file.read()
-    if not data.strip():
-        raise InputError(f"{path}: is empty")
+    mark, _ = marked_encoding(data)
+    if not data[len(mark) :].strip():
+        raise InputError(f"{path}: is empty; restore the file, or leave it out")
+    if longest_line is not None:
+        _refuse_long_lines(path, data, longest_line)
     return data
+
+
+def _refuse_long_lines(path: Path, data: bytes, longest_line: int) -> None:
+    start = 0
+    while len(data) - start > longest_line:
+        line_end = data.rfind(b"\n", start, start + longest_line)
+        if line_end < 0:
+            line = data.count(b"\n", 0, start) + 1
+            raise InputError(
+                f"{path}:{line}: the line has more than {longest_line // 2**20} MB; write the file with line "
+                "breaks, or split it"
+            )
+        start = line_end + 1
 
 
 def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
@@ -247,10 +265,10 @@ def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
 
 
 def decoded(path: Path, data: bytes) -> DecodedFile:
-    """A file in UTF-8, or in UTF-16 with a byte order mark. Raises :class:`InputError` for other encodings."""
+    """A file in UTF-8, or in UTF-16 with a byte order mark. Raises :class:`InputError` for others, and for NULs."""
     mark, encoding = marked_encoding(data)
     try:
-        return DecodedFile(mark, encoding or "utf-8", data[len(mark) :].decode(encoding or "utf-8"))
+        content = data[len(mark) :].decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         start = len(mark) + error.start
         line = data.count(b"\n", 0, start) + 1
@@ -258,6 +276,18 @@ def decoded(path: Path, data: bytes) -> DecodedFile:
             f"{path}:{line}: byte 0x{data[start]:02X} is not {encoding or 'UTF-8'}; convert the file first, for "
             "example: iconv -f WINDOWS-1252 -t UTF-8"
         ) from None
+    refuse_nul(path, content)
+    return DecodedFile(mark, encoding or "utf-8", content)
+
+
+def refuse_nul(path: Path, content: str) -> None:
+    """Raise :class:`InputError` if ``content`` has a NUL."""
+    place = content.find("\0")
+    if place >= 0:
+        line = content.count("\n", 0, place) + 1
+        raise InputError(
+            f"{path}:{line}: has a NUL, which no text has; is it compiled, or UTF-16 without a byte order mark?"
+        )
 
 
 def refuse_source(path: Path, source: Path | None) -> None:

@@ -27,6 +27,7 @@ from mtagent.formats.documents import (
     content_of,
     decoded,
     marked_encoding,
+    refuse_nul,
 )
 from mtagent.formats.prose import Passage, ProseFile
 from mtagent.formats.xml_spans import INVALID
@@ -159,6 +160,7 @@ def _read_bytes(path: Path) -> tuple[DecodedFile, bytes]:
         raise InputError(
             f"{path}:{line}: byte 0x{data[error.start]:02X} is not {name}, the declared charset; correct the charset"
         ) from None
+    refuse_nul(path, content)
     if content.encode(encoding) != data:
         raise InputError(f"{path}: cannot be written in {name} as it was read; convert it to UTF-8")
     return DecodedFile(b"", encoding, content), data

@@ -285,7 +285,7 @@ class JsonFile:
                 containers.append(value)
                 keys.append({})
                 if len(containers) > DEEPEST:
-                    raise InputError(f"{self._where(start)}: is nested more than {DEEPEST} levels deep")
+                    raise InputError(f"{self._where(start)}: is nested more than {DEEPEST} levels deep; flatten it")
 
     def _key(self, token: str, start: int, keys: dict[str, int]) -> tuple[str, int]:
         key = self._text(token, start)
@@ -340,13 +340,12 @@ class JsonFile:
             raise InputError(f"{where}: expected {expected}, but the file ends; is it cut off?")
         if found.startswith('"') and (state in ("value", "key") or state == "first"):
             raise InputError(
-                f"{where}: {found!r} begins a string without an end, or with a line break or an unknown \\"
+                f"{where}: {found!r} begins a string without an end, or with a line break or an unknown \\; "
+                "correct it, or restore the file"
             )
-        if "\0" in found:
-            raise InputError(f"{where}: has a NUL; UTF-16 is read only with a byte order mark")
         if found.startswith(("//", "/*")):
             raise InputError(f"{where}: has a comment, which JSON does not allow; take it out")
-        raise InputError(f"{where}: expected {expected}, not {found!r}")
+        raise InputError(f"{where}: expected {expected}, not {found!r}; correct it, or restore the file")
 
 
 def surrogate_fault(text: str) -> str | None:

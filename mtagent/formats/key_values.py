@@ -23,6 +23,7 @@ from mtagent.formats.documents import (
     decoded,
     marked_encoding,
     newline_of,
+    refuse_nul,
 )
 from mtagent.formats.monolingual import KeyedText, language_in_path, paired, refuse_repeated_keys, source_file
 
@@ -134,7 +135,7 @@ class PropertiesSyntax:
                 if mark:
                     raise
                 file = DecodedFile(b"", "latin-1", data.decode("latin-1"))
-        _refuse_nul(self.path, file.content)
+        refuse_nul(self.path, file.content)
         if file.content.lstrip().startswith(("<?xml", "<!DOCTYPE")):
             raise InputError(f"{self.path}:1: is XML, not lines of KEY=TEXT; write such lines, which Java reads too")
         return file
@@ -254,13 +255,6 @@ def _lines_of_words(text: str, width: int) -> list[str]:
     return lines
 
 
-def _refuse_nul(path: Path, content: str) -> None:
-    place = content.find("\0")
-    if place >= 0:
-        line = content.count("\n", 0, place) + 1
-        raise InputError(f"{path}:{line}: has a NUL, which no text has; is it in another encoding, or compiled?")
-
-
 # -- .strings
 
 _TOKEN = re.compile(
@@ -299,7 +293,6 @@ class StringsSyntax:
             file = DecodedFile(b"", encoding, file.content)
         else:
             file = decoded(self.path, data)
-        _refuse_nul(self.path, file.content)
         if file.content.lstrip().startswith(("<?xml", "<!DOCTYPE")):
             raise InputError(f'{self.path}:1: is a property list in XML, not lines of "KEY" = "TEXT"; write such lines')
         return file

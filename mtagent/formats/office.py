@@ -373,7 +373,7 @@ class OfficeFile(ProseFile):
         stretches: dict[Path, list[Stretch]] = {}
 
         def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
-            data = content_of(path_of_file)
+            data = content_of(path_of_file, longest_line=None)
             zipped = ZipParts(path_of_file, data)
             wanted = _WORD_PARTS if is_word else _EXCEL_PARTS
             found: list[Stretch] = []

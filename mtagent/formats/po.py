@@ -26,11 +26,13 @@ from mtagent.formats.documents import (
     content_of,
     marked_encoding,
     newline_of,
+    refuse_nul,
     refuse_repeated_ids,
     refuse_source,
 )
 from mtagent.text.plurals import rule_examples
 
+_MOST_FORMS = 20  # of a plural; Arabic has six
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
 _KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
 _QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
@@ -101,6 +103,11 @@ class PoFile:
         fields = _header_fields(header.translations[0].text) if header and 0 in header.translations else {}
         self.target_lang = fields.get("language") or None
         self._rule = _PLURAL_RULE.search(fields.get("plural-forms", ""))
+        if header and self._rule and int(self._rule[1][:9]) > _MOST_FORMS:
+            raise InputError(
+                f"{path}:{header.line}: the header's Plural-Forms has nplurals={self._rule[1][:9]}; no language has "
+                f"more than {_MOST_FORMS} forms; correct it"
+            )
         self._examples = rule_examples(self._rule[2]) if self._rule else {}
         self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
         for entry in entries:
@@ -273,6 +280,7 @@ def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
             f"{path}:{line}: byte 0x{data[len(mark) + error.start]:02X} is not {charset}, the file's charset; "
             "correct Content-Type in its header"
         ) from None
+    refuse_nul(path, content)
     if content.encode(charset) != data[len(mark) :]:
         raise InputError(f"{path}:1: {charset} cannot be written as it was read; convert the file: msgconv -t UTF-8")
     return mark, charset, content
@@ -298,7 +306,8 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
         match = _KEYWORD.match(line, len(line) - len(line.lstrip()))
         if match is None:
             raise InputError(
-                f"{path}:{reader.number}: expected msgid, msgstr, a quoted text or a comment, not {text[:40]!r}"
+                f"{path}:{reader.number}: expected msgid, msgstr, a quoted text or a comment, not {text[:40]!r}; "
+                "correct the line, or restore the file"
             )
         name = match[1]
         is_next = name == "msgctxt" or (name == "msgid" and "msgid" in entry.fields)

@@ -93,7 +93,7 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
     blocks = list(_blocks(_lines(content)))
     if is_webvtt:
         if not blocks or not regex.fullmatch(r"WEBVTT(?:[ \t].*)?", blocks[0][0].text):
-            raise InputError(f"{path}:1: the first line must be WEBVTT")
+            raise InputError(f"{path}:1: the first line must be WEBVTT; restore it")
         # Headers of old files have settings, and even styles, without a blank line before them; a cue ends the header.
         header = blocks.pop(0)
         after_header = [place for place, line in enumerate(header) if "-->" in line.text]
@@ -104,10 +104,10 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
     for block in blocks:
         cue = _cue(path, content, block, str(len(cues) + 1))
         if not is_webvtt and not cue.number.isdecimal():
-            raise InputError(f"{path}:{cue.line}: expected the number of a cue, not {cue.number[:60]!r}")
+            raise InputError(f"{path}:{cue.line}: expected the number of a cue, not {cue.number[:60]!r}; correct it")
         cues.append(cue)
     if not cues:
-        raise InputError(f"{path}: has no cues")
+        raise InputError(f"{path}: has no cues; restore the file, or leave it out")
     return cues
 
 

@@ -55,7 +55,7 @@ class _Sheet:
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.path = path
-        self.data = content_of(path)
+        self.data = content_of(path, longest_line=None)
         self.zip = ZipParts(path, self.data)
         self.part = self._first_sheet()
         self.file = XmlFile(Path(f"{path}/{self.part}"), self.zip.read(self.part))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mtagent.errors import InputError
+from mtagent.errors import ConfigError, InputError
 from mtagent.formats.documents import (
     ByteEdit,
     TextEdit,
@@ -42,8 +42,12 @@ class Catalogue:
         members = _members(self._json.root)
         source_lang, strings = members.get("sourceLanguage"), members.get("strings")
         if source_lang is None or strings is None or source_lang.kind != "string" or strings.kind != "object":
-            raise InputError(f"{path}:1: is not a string catalogue: expected an object with sourceLanguage and strings")
+            raise InputError(
+                f"{path}:1: is not a string catalogue: expected an object with sourceLanguage and "
+                "strings; is it the right file?"
+            )
         self._source_lang = source_lang.text
+        self._refuse_unknown_language(source_lang.text, source_lang.start)
         self._strings = {str(member.key): member for member in strings.members}
         self.target_lang = self._language(target_lang)
         self._places: dict[str, tuple[str, _Path]] = {}  # of each unit: its key, and the path in its localization
@@ -85,6 +89,7 @@ class Catalogue:
         for member in self._strings.values():
             for localization in _members(_members(member.value).get("localizations")):
                 languages[localization] = None
+                self._refuse_unknown_language(localization, member.start)
         languages.pop(self._source_lang, None)
         listed = ", ".join(sorted(languages)) or "none"
         way_out = f"name one with -l {self._source_lang}-LANGUAGE; the file has {listed}"
@@ -101,6 +106,12 @@ class Catalogue:
         if similar:
             raise InputError(f"{self.path}: has {', '.join(similar)}, but not {wanted}; {way_out}")
         return wanted
+
+    def _refuse_unknown_language(self, language: str, place: int) -> None:
+        try:
+            normalise(language)
+        except ConfigError as error:
+            raise InputError(f"{self.path}:{self._json.line_of(place)}: {error}") from None
 
     def _add(self, key: str, member: TreeMember) -> None:
         """Add the units of one string."""

@@ -683,7 +683,7 @@ class Xliff:
     def open(self, path: Path, source: Path | None = None, target_lang: str | None = None) -> XliffFile:
         """Read a file. Raises :class:`InputError`, beginning with ``file:line``."""
         refuse_source(path, source)
-        return XliffFile(path, content_of(path))
+        return XliffFile(path, content_of(path, longest_line=None))
 
 
 XLIFF = Xliff()

@@ -57,6 +57,8 @@ class XmlFile:
         self.path = path
         self.data = data
         self.encoding = self._encoding()
+        if self.encoding.startswith("utf-16"):
+            self._refuse_lone_surrogates()
         self.newline = newline_of(data, self.encoding)
 
     def _encoding(self) -> str:
@@ -73,6 +75,14 @@ class XmlFile:
             return codecs.lookup(name).name
         except LookupError:
             raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_ENCODING_ADVICE}") from None
+
+    def _refuse_lone_surrogates(self) -> None:
+        """Expat reads half of a surrogate pair as a character that isn't in the file."""
+        try:
+            self.data.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            line = self.data[: error.start].decode(self.encoding).count("\n") + 1
+            raise InputError(f"{self.path}:{line}: {error.reason}; restore the file, or export it again") from None
 
     def raw(self, start: int, end: int) -> str:
         """The characters of these bytes, as they are in the file."""

@@ -30,6 +30,7 @@ _TEXT_TAGS = {None, "!", "tag:yaml.org,2002:str"}
 _COLLECTION_TAGS = {None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", "\x1b": "\\e", "\x85": "\\N"}
 _ESCAPED = r'"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff'
+_WAY_OUT = "correct it, or restore the file"
 _BREAKABLE = regex.compile(r"(?<=\S) (?=\S)")
 
 
@@ -220,10 +221,10 @@ class YamlFile:
             mark = error.problem_mark or error.context_mark
             line = 1 if mark is None else mark.line + 1
             problem = " ".join(filter(None, (error.context, error.problem)))
-            raise InputError(f"{self.path}:{line}: not YAML: {problem}") from None
+            raise InputError(f"{self.path}:{line}: not YAML: {problem}; {_WAY_OUT}") from None
         except yaml.reader.ReaderError as error:
             position = error.position if isinstance(error.position, int) else 0
-            raise InputError(f"{self.path}:{self.line_of(position)}: not YAML: {error.reason}") from None
+            raise InputError(f"{self.path}:{self.line_of(position)}: not YAML: {error.reason}; {_WAY_OUT}") from None
 
     def _tree(self, events: Any) -> TreeValue:
         import yaml
@@ -265,7 +266,7 @@ class YamlFile:
                 containers.append(value)
                 names.append({})
                 if len(containers) > DEEPEST:
-                    self._refuse(start, f"is nested more than {DEEPEST} levels deep")
+                    self._refuse(start, f"is nested more than {DEEPEST} levels deep; flatten it")
         if not holder.members:
             raise InputError(f"{self.path}:1: has no values")
         return holder.members[0].value
