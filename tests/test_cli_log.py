@@ -176,4 +176,3 @@ def test_a_run_without_calls_says_so_and_wrong_combinations_are_refused(shell: S
     assert (done.code, done.lines) == (0, [])
     assert "made no call to a model" in done.last
     assert shell("runs show r 1 --calls").code == 2
-    assert shell("runs show r -f json").code == 2

@@ -232,6 +232,6 @@ def test_a_seed_makes_no_other_rater() -> None:
 def test_the_run_shows_its_seed(shell: Shell) -> None:
     with simulator(*IMPROVING) as server:
         shell.postedit(f"--name x -o out.txt --seed 7 --base-url {server}")
-    assert re.search(r"^  seed: 7$", shell("runs show x").out, re.MULTILINE)
+    assert re.search(r"^  seed +7$", shell("runs show x").out, re.MULTILINE)
     with Store(shell.folder / "store.db") as store:
         assert store.run("x").settings["seed"] == 7

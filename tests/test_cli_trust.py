@@ -25,6 +25,7 @@ from tests.commands import ROOT, Done, Shell, run
 BOTH = "-s en.txt -t es.txt -l en-es"
 LINES = {
     "check": "check a.po --source-lang en",
+    "terms extract": "terms extract -s en.txt -t es.txt -l en-es",
     "translate": "translate -s en.txt -l en-es -o out.txt",
     "translate --dry-run": "translate -s en.txt -l en-es --dry-run",
     "postedit": f"postedit {BOTH} -o out.txt",
@@ -356,7 +357,7 @@ def test_instructions_for_a_language_outside_the_folder_need_trust(shell: Shell)
 
 def test_every_setting_is_classified() -> None:
     handled = {"base_url", "azure_endpoint", "endpoint", "api_key_env", "header", "translator", "llm", "store", "log"}
-    handled |= {"comet_python", "instructions_for"}
+    handled |= {"comet_python", "instructions_for", "memory"}
     classes = [trust.HARMLESS, set(trust.TABLES), set(trust.SPECS), set(trust.INPUT_PATHS), handled]
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)
     names = [name for name in Config.model_fields if name not in trust.TABLES and name not in trust.SPECS]

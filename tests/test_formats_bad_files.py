@@ -87,7 +87,8 @@ def office(name: str, replacement: bytes | None = None, part: str = "") -> bytes
     result = io.BytesIO()
     with zipfile.ZipFile(sink) as old, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.namelist():
-            new.writestr(member, replacement if member == part else old.read(member))
+            # Only sheets with texts of their own are read.
+            new.writestr(member, replacement + b"<!-- <is> -->" if member == part else old.read(member))
     return result.getvalue()
 
 

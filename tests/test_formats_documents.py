@@ -26,9 +26,9 @@ from mtagent.formats.documents import (
     PLACEHOLDER,
     STATES,
     LocalizationFile,
-    Mark,
     MarkingFile,
     TranslationUnit,
+    UnitMark,
     mark_fault,
     parsed_mark,
     placeholder_fault,
@@ -374,7 +374,7 @@ def test_a_state_is_written_where_the_tool_keeps_it(
 ) -> None:
     document = xliff(tmp_path, unit, head)
     written = replaced(
-        document, {document.units[0].id: "Zwei"}, {document.units[0].id: [Mark(kind="state", text=mark)]}
+        document, {document.units[0].id: "Zwei"}, {document.units[0].id: [UnitMark(kind="state", text=mark)]}
     )
     assert written.decode() == document.data.decode().replace("Eins", "Zwei").replace(old, new)
 
@@ -400,7 +400,11 @@ def test_marks_of_xliff_2(tmp_path: Path, before: str, mark: str, old: str, new:
 
 
 def test_marks_of_segments_that_share_a_target(tmp_path: Path) -> None:
-    marks = [Mark(kind="state", text="translated"), Mark(kind="its", confidence=0.75), Mark(kind="comment", text="c")]
+    marks = [
+        UnitMark(kind="state", text="translated"),
+        UnitMark(kind="its", confidence=0.75),
+        UnitMark(kind="comment", text="c"),
+    ]
     its = 'xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0" its:annotatorsRef="mt-confidence|mtagent" '
     segments = (
         f'<target state="translated"><mrk mtype="seg" mid="1" {its}its:mtConfidence="0.75">Eins.</mrk> '
@@ -424,7 +428,7 @@ def test_its_names_the_worst_error_and_what_is_gone_is_removed(tmp_path: Path) -
         ErrorSpan(text="Eins", category="style/register", severity="minor"),
         ErrorSpan(text="<Eins>", category="fluency/spelling", severity="critical", explanation="not a word"),
     )
-    new = replaced(document, {"u": "Zwei"}, {"u": [Mark(kind="its", errors=errors)]})
+    new = replaced(document, {"u": "Zwei"}, {"u": [UnitMark(kind="its", errors=errors)]})
     target = etree.fromstring(new).find(".//{*}target")
     assert target.text == "Zwei"
     assert target.attrib == {
@@ -435,12 +439,12 @@ def test_its_names_the_worst_error_and_what_is_gone_is_removed(tmp_path: Path) -
         "{http://www.w3.org/2005/11/its}locQualityIssueSeverity": "100",
     }
     cleaned = opened(tmp_path, "b.xlf", new)
-    assert b"<target>Drei</target>" in replaced(cleaned, {"u": "Drei"}, {"u": [Mark(kind="its")]})
+    assert b"<target>Drei</target>" in replaced(cleaned, {"u": "Drei"}, {"u": [UnitMark(kind="its")]})
 
 
 def test_approval_goes_with_the_approved_text(tmp_path: Path) -> None:
     document = xliff(tmp_path, UNIT.format("approved='yes'", 'state="final"'))
-    mark = Mark(kind="state", text="needs-review")
+    mark = UnitMark(kind="state", text="needs-review")
     new = replaced(document, {"u": "Zwei"}, {"u": [mark]}, only=["approved"])
     assert b"""approved='no'><source>One</source><target state="needs-review-translation">Zwei<""" in new
 
@@ -621,7 +625,7 @@ def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, new
     assert [unit.id for unit in plain.units][-1] == "11"
     assert isinstance(plain, MarkingFile)
     every_status = ["new", "needs-review", "translated", "approved", "locked", "people"]
-    known = {"state": Mark(kind="state", text="translated"), "comment": Mark(kind="comment", text="c")}
+    known = {"state": UnitMark(kind="state", text="translated"), "comment": UnitMark(kind="comment", text="c")}
     marks = [mark for kind, mark in known.items() if kind in plain.mark_kinds and head != SDL]
     for unit in plain.units:
         changes = {unit.id: "Z" + "".join(placeholders(unit, unit.source))}, {unit.id: marks}
@@ -718,7 +722,9 @@ def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> N
     document = opened(tmp_path, "a.po", header + messages + plural)
     targets = {str(number): text for number, text in enumerate(TEXTS)} | {"one[0]": LONG, "one[1]": TEXTS[1]}
     path, compiled = tmp_path / "b.po", tmp_path / "b.mo"
-    path.write_bytes(replaced(document, targets, {unit_id: [Mark(kind="comment", text="c")] for unit_id in targets}))
+    path.write_bytes(
+        replaced(document, targets, {unit_id: [UnitMark(kind="comment", text="c")] for unit_id in targets})
+    )
     again = subprocess.run(["msgcat", path], capture_output=True, check=True)
     assert again.stdout == path.read_bytes()
     done = subprocess.run(["msgfmt", "-c", "-o", compiled, path], capture_output=True, text=True)
@@ -781,7 +787,7 @@ def test_what_a_catalogue_cannot_hold_is_refused(tmp_path: Path, unit_id: str, t
 
 
 def test_marks_of_a_catalogue(tmp_path: Path) -> None:
-    fuzzy, comment = Mark(kind="fuzzy"), Mark(kind="comment", text="by a person\nnew <1>")
+    fuzzy, comment = UnitMark(kind="fuzzy"), UnitMark(kind="comment", text="by a person\nnew <1>")
     document = opened(tmp_path, "a.po", PO.replace('msgid "line', '#| msgid "old"\nmsgid "line'))
     targets = {"menu\x04Open": "A", "%d file[0]": "B", "%d file[1]": "C", "line\n": "D\n"}
     new = replaced(document, targets, {key: [fuzzy, comment] for key in targets}).decode()
@@ -842,7 +848,7 @@ def test_a_mark_that_a_file_cannot_hold_is_refused(
 def test_a_segment_that_trados_has_no_state_for_is_not_marked(tmp_path: Path) -> None:
     document = xliff(tmp_path, SDL_UNIT.replace('id="7" FACTS', 'id="8"'), SDL)
     with pytest.raises(InputError, match="has no sdl:seg"):
-        replaced(document, {"u/7": "Zwei"}, {"u/7": [Mark(kind="state", text="Draft")]})
+        replaced(document, {"u/7": "Zwei"}, {"u/7": [UnitMark(kind="state", text="Draft")]})
 
 
 @pytest.mark.parametrize("mark", ["fuzy", "state", "state=", "comment=", "fuzzy=1", ""])
@@ -1086,7 +1092,7 @@ def test_the_command_refuses_what_it_cannot_do(shell: Shell) -> None:
 def test_a_comment_of_its_holds_no_character_that_xml_cannot(tmp_path: Path) -> None:
     document = xliff(tmp_path, '<trans-unit id="u"><source>a</source><target>b</target></trans-unit>')
     error = ErrorSpan(text='"<b>"\x01', category="accuracy/mistranslation", severity="major", explanation="\0")
-    new = replaced(document, {"u": "c"}, {"u": [Mark(kind="its", errors=(error,))]})
+    new = replaced(document, {"u": "c"}, {"u": [UnitMark(kind="its", errors=(error,))]})
     etree.fromstring(new)
 
 
@@ -1199,7 +1205,7 @@ def _assert_only_one_differs(
 def _is_marked(document: LocalizationFile, unit: TranslationUnit, target: str, new: Path) -> bool:
     """Write the target with all marks that the file can hold into ``new``, and look for them; ``False`` without any."""
     assert isinstance(document, MarkingFile)
-    marks = [Mark(kind=kind, text="needs-review", confidence=0.5) for kind in document.mark_kinds]
+    marks = [UnitMark(kind=kind, text="needs-review", confidence=0.5) for kind in document.mark_kinds]
     marks = [mark for mark in marks if mark_fault(document, unit, mark) is None]
     new.write_bytes(replaced(document, {unit.id: target}, {unit.id: marks}))
     marked = by_id(document_format(new).open(new))

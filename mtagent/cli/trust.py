@@ -43,7 +43,7 @@ HARMLESS = frozenset(
         *("model", "judge_model", "temperature", "top_p", "max_tokens", "seed", "reasoning_effort"),
         *("api_version", "cache_control"),
         *("concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"),
-        *("run", "limit", "budget", "token_budget"),
+        *("run", "limit", "budget", "token_budget", "own_memory"),
     }
 )
 """Settings that hold a number, a word or a name, and neither send anything elsewhere nor open or run anything."""
@@ -157,8 +157,12 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
         return _READS if _leaves(folder, value) or _holds_a_prompt_that_leaves(folder, value) else None
     if name in INPUT_PATHS:
         return _READS if _leaves(folder, value) else None
-    if name == "instructions_for":
-        paths = value.values() if isinstance(value, Mapping) else [value]  # the settings refuse all but a table
+    if name in ("instructions_for", "memory"):
+        paths = [value]
+        if isinstance(value, Mapping):
+            paths = list(value.values())
+        elif isinstance(value, list | tuple):
+            paths = list(value)
         return _READS if any(_leaves(folder, path) for path in paths) else None
     if name == "store":
         # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.

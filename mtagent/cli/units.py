@@ -11,9 +11,9 @@ from mtagent.cli.options import FILE, FUZZY_WARNING
 from mtagent.cli.terminal import hand_out, say
 from mtagent.formats import document_format
 from mtagent.formats.documents import (
-    Mark,
     NewTarget,
     TranslationUnit,
+    UnitMark,
     parsed_mark,
     read_targets,
     replaced,
@@ -120,7 +120,7 @@ def _words(written: str | None) -> list[str]:
     return [word for word in (written or "").split(",") if word.strip()]
 
 
-def _marks_of(target: NewTarget, marks: list[Mark]) -> list[Mark]:
+def _marks_of(target: NewTarget, marks: list[UnitMark]) -> list[UnitMark]:
     """The marks of one unit; ITS needs what is known of its target."""
     return [
         dataclasses.replace(mark, confidence=target.confidence, errors=target.errors) if mark.kind == "its" else mark

@@ -6,7 +6,7 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 
     document = formats.document_format(path).open(path)
     for unit in selected(document.units, only=["new", "needs-review"]): ...
-    data = replaced(document, {unit.id: "Neuer <1>Text</1>"}, {unit.id: [Mark(kind="comment", text="by a machine")]})
+    data = replaced(document, {unit.id: "Neuer <1>Text</1>"}, {unit.id: [UnitMark(kind="comment", text="by machine")]})
 
 Units that are locked, approved or a person's are changed only if they are selected by name.
 """
@@ -135,7 +135,7 @@ class TranslationUnit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class UnitMark:
     """How a new target is marked in its file, for people and their tools."""
 
     kind: MarkKind
@@ -144,7 +144,7 @@ class Mark:
     errors: tuple[ErrorSpan, ...] = ()  # for ``its``: what is still wrong
 
 
-NO_MARKS: Mapping[str, Sequence[Mark]] = {}
+NO_MARKS: Mapping[str, Sequence[UnitMark]] = {}
 
 
 class ByteEdit(NamedTuple):
@@ -205,11 +205,11 @@ class MarkingFile(LocalizationFile, Protocol):
 
     mark_kinds: tuple[MarkKind, ...]
 
-    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+    def mark_fault(self, unit: TranslationUnit, mark: UnitMark) -> str | None:
         """Why the file cannot hold this mark, with a way out; ``None`` if it can. It is of one of ``mark_kinds``."""
         ...
 
-    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = ...) -> list[ByteEdit]:
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[UnitMark]] = ...) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets and marks, which have no fault."""
         ...
 
@@ -373,7 +373,7 @@ def own_state(format_name: str, word: str) -> str | None:
     return None
 
 
-def parsed_mark(written: str) -> Mark | None:
+def parsed_mark(written: str) -> UnitMark | None:
     """The mark that an option names: ``none``, ``state=STATE``, ``fuzzy``, ``comment[=TEXT]`` or ``its``.
 
     Raises :class:`ConfigError`.
@@ -382,18 +382,18 @@ def parsed_mark(written: str) -> Mark | None:
     if written == "none":
         return None
     if written in ("fuzzy", "its"):
-        return Mark(kind="fuzzy" if written == "fuzzy" else "its")
+        return UnitMark(kind="fuzzy" if written == "fuzzy" else "its")
     if kind == "state" and text.strip():
-        return Mark(kind="state", text=text.strip())
+        return UnitMark(kind="state", text=text.strip())
     if kind == "comment" and (text.strip() or not equals):
-        return Mark(kind="comment", text=text.strip() or DEFAULT_COMMENT)
+        return UnitMark(kind="comment", text=text.strip() or DEFAULT_COMMENT)
     raise ConfigError(f"unknown mark {written!r}; there are none, state=STATE, fuzzy, comment, comment=TEXT and its")
 
 
 def replaced(
     document: LocalizationFile,
     targets: Mapping[str, str],
-    marks: Mapping[str, Sequence[Mark]] = NO_MARKS,
+    marks: Mapping[str, Sequence[UnitMark]] = NO_MARKS,
     *,
     only: Collection[str] = (),
     not_: Collection[str] = (),
@@ -435,7 +435,7 @@ def with_edits(data: bytes, edits: Iterable[ByteEdit]) -> bytes:
     return b"".join([*pieces, data[position:]])
 
 
-def mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: Mark) -> str | None:
+def mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: UnitMark) -> str | None:
     """Why the file cannot hold this mark of a unit; ``None`` if it can."""
     kinds = document.mark_kinds if isinstance(document, MarkingFile) else ()
     if mark.kind not in kinds:

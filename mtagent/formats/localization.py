@@ -19,9 +19,9 @@ from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.formats.documents import (
     DocumentFormat,
     LocalizationFile,
-    Mark,
     PluralForm,
     TranslationUnit,
+    UnitMark,
     fault,
     mark_fault,
     replaced,
@@ -162,7 +162,7 @@ class LocalizationFiles:
     """Whether a unit without a target gets one; otherwise it is left out."""
     only: frozenset[str] = frozenset()
     not_: frozenset[str] = frozenset()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[UnitMark, ...] = ()
     """How new targets are marked in their files."""
     sources: Path | None = None
     """The file or folder with the source texts of files that have one language each."""
@@ -361,7 +361,7 @@ class LocalizationFiles:
                 written.kept.append(KeptTarget(document.path, unit.line, result.segment.id, reason))
         return targets
 
-    def _marks_of(self, result: Result, errors: Mapping[str, tuple[ErrorSpan, ...]]) -> list[Mark]:
+    def _marks_of(self, result: Result, errors: Mapping[str, tuple[ErrorSpan, ...]]) -> list[UnitMark]:
         """The marks of a new target; those of ITS list the errors that are left in it."""
         marks = []
         for mark in self.marks:

@@ -37,7 +37,7 @@ _ELEMENTS = {"\t": "<w:tab/>", "\u2011": "<w:noBreakHyphen/>", "\u00ad": "<w:sof
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RunNames:
     """What the elements of runs are called."""
 
     paragraphs: frozenset[str]
@@ -47,8 +47,8 @@ class Dialect:
     is_word: bool
 
 
-WORD = Dialect(frozenset(["w:p"]), "w:r", "w:rPr", "w:t", is_word=True)
-EXCEL = Dialect(frozenset(["si", "is"]), "r", "rPr", "t", is_word=False)
+WORD = RunNames(frozenset(["w:p"]), "w:r", "w:rPr", "w:t", is_word=True)
+EXCEL = RunNames(frozenset(["si", "is"]), "r", "rPr", "t", is_word=False)
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class Stretch:
+class FormattedText:
     """A paragraph's text at the bytes ``start`` to ``end`` of a part."""
 
     part: str
@@ -90,12 +90,12 @@ class _OpenField:
 class _PartReader:
     """Finds the stretches of a part."""
 
-    def __init__(self, part: str, file: XmlFile, dialect: Dialect) -> None:
+    def __init__(self, part: str, file: XmlFile, dialect: RunNames) -> None:
         self.part, self.file, self.dialect = part, file, dialect
-        self.stretches: list[Stretch] = []
+        self.stretches: list[FormattedText] = []
         self._tokens = list(file.tokens())
 
-    def read(self) -> list[Stretch]:
+    def read(self) -> list[FormattedText]:
         """All stretches, in order. Raises :class:`InputError` for a part with other prefixes than Office writes."""
         root = next(token.value for token in self._tokens if token.kind == "start")
         expects_prefix = self.dialect.is_word
@@ -279,7 +279,7 @@ class _PartReader:
         base = max(lengths, key=lambda key: lengths[key])
         properties = next(piece.properties for piece in texts if _seen(piece.properties) == base)
         taken = {int(match["number"]) for match in PLACEHOLDER.finditer(plain)}
-        stretch = Stretch(self.part, pieces[0].start, pieces[-1].end, "", {}, properties)
+        stretch = FormattedText(self.part, pieces[0].start, pieces[-1].end, "", {}, properties)
         number = 0
         wrappers: list[int] = []
         current = base
@@ -370,13 +370,13 @@ class OfficeFile(ProseFile):
     def __init__(self, path: Path, source: Path | None, target_lang: str | None, *, is_word: bool) -> None:
         self._dialect = WORD if is_word else EXCEL
         self._parts: dict[str, XmlFile] = {}
-        stretches: dict[Path, list[Stretch]] = {}
+        stretches: dict[Path, list[FormattedText]] = {}
 
         def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
             data = content_of(path_of_file, longest_line=None)
             zipped = ZipParts(path_of_file, data)
             wanted = _WORD_PARTS if is_word else _EXCEL_PARTS
-            found: list[Stretch] = []
+            found: list[FormattedText] = []
             for name in zipped.names:
                 content = zipped.read(name) if wanted.fullmatch(name) else b""
                 is_without_texts = name.startswith("xl/worksheets/") and b"is>" not in content and b"\0" not in content
@@ -422,7 +422,7 @@ class OfficeFile(ProseFile):
             contents[name] = with_edits(self._parts[name].data, edits)
         return self._zip.edits(contents)
 
-    def _markup(self, stretch: Stretch, target: str) -> str:
+    def _markup(self, stretch: FormattedText, target: str) -> str:
         """The runs of a new text."""
         part = self._parts[stretch.part]
         properties = [stretch.properties]
@@ -441,7 +441,7 @@ class OfficeFile(ProseFile):
                 markup += stretch.inline[match[0]]
         return markup + self._run(part, target[place:], properties[-1], stretch) + stretch.marks_after
 
-    def _run(self, part: XmlFile, text: str, properties: str, stretch: Stretch) -> str:
+    def _run(self, part: XmlFile, text: str, properties: str, stretch: FormattedText) -> str:
         if not text:
             return ""
         dialect = self._dialect
@@ -456,7 +456,7 @@ class OfficeFile(ProseFile):
         return f"<{dialect.run}>{properties}{content}</{dialect.run}>"
 
 
-class Word:
+class WordFormat:
     """Documents of Word."""
 
     name = "docx"
@@ -467,7 +467,7 @@ class Word:
         return OfficeFile(path, source, target_lang, is_word=True)
 
 
-class Excel:
+class ExcelFormat:
     """Workbooks of Excel."""
 
     name = "xlsx"
@@ -478,5 +478,5 @@ class Excel:
         return OfficeFile(path, source, target_lang, is_word=False)
 
 
-DOCX = Word()
-XLSX = Excel()
+DOCX = WordFormat()
+XLSX = ExcelFormat()

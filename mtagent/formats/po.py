@@ -19,10 +19,10 @@ from mtagent.errors import InputError
 from mtagent.formats.documents import (
     NO_MARKS,
     ByteEdit,
-    Mark,
     MarkKind,
     PluralForm,
     TranslationUnit,
+    UnitMark,
     content_of,
     marked_encoding,
     newline_of,
@@ -127,7 +127,7 @@ class PoFile:
             return f"has a {where} line break (\\n) that its source lacks; take it out"
         return self._charset_fault(target)
 
-    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+    def mark_fault(self, unit: TranslationUnit, mark: UnitMark) -> str | None:
         """Why the catalogue cannot hold this mark."""
         problem = self._charset_fault(mark.text)
         return f"the comment {problem}" if problem else None
@@ -143,7 +143,7 @@ class PoFile:
             )
         return None
 
-    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = NO_MARKS) -> list[ByteEdit]:
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[UnitMark]] = NO_MARKS) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets and marks."""
         insertions = self._mark_insertions(marks)
         places: dict[int, int] = dict.fromkeys((place for place, _ in insertions), 0)
@@ -174,7 +174,7 @@ class PoFile:
             edits.append(ByteEdit(place, place, self._new_forms(like.indent, forms).encode(self._charset)))
         return edits
 
-    def _mark_insertions(self, marks: Mapping[str, Sequence[Mark]]) -> list[tuple[int, str]]:
+    def _mark_insertions(self, marks: Mapping[str, Sequence[UnitMark]]) -> list[tuple[int, str]]:
         """What the marks insert, and before which character. The forms of a plural share their comments and flags."""
         insertions: dict[tuple[int, str], None] = {}
         for unit_id, its_marks in marks.items():

@@ -15,9 +15,9 @@ from mtagent.formats.documents import (
     PLACEHOLDER,
     STATES,
     ByteEdit,
-    Mark,
     MarkKind,
     TranslationUnit,
+    UnitMark,
     content_of,
     own_state,
     refuse_repeated_ids,
@@ -211,7 +211,7 @@ class XliffFile:
             return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
         return None
 
-    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+    def mark_fault(self, unit: TranslationUnit, mark: UnitMark) -> str | None:
         """Why the file cannot hold this mark."""
         if mark.kind == "state":
             number = self._numbers[unit.id]
@@ -233,7 +233,7 @@ class XliffFile:
             return word
         return own_state(self.dialect, word)
 
-    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = NO_MARKS) -> list[ByteEdit]:
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[UnitMark]] = NO_MARKS) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets and marks."""
         edits = []
         markings = {self._numbers[unit_id]: self._marking(unit_id, marks[unit_id]) for unit_id in marks}
@@ -256,7 +256,7 @@ class XliffFile:
             edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.lead}{tag}{text}{place.closing}")))
         return edits + self._mark_edits(markings, rebuilt)
 
-    def _marking(self, unit_id: str, marks: Sequence[Mark]) -> _Marking:
+    def _marking(self, unit_id: str, marks: Sequence[UnitMark]) -> _Marking:
         """What these marks of a unit change."""
         unit = self.units[self._numbers[unit_id]]
         marking = _Marking()
@@ -497,7 +497,7 @@ def _kept_tag(text: Content | None) -> XmlToken | None:
     return None if text is None or text.is_empty_tag else text.tag
 
 
-def _its_attributes(mark: Mark, prefix: str | None) -> dict[str, str | None]:
+def _its_attributes(mark: UnitMark, prefix: str | None) -> dict[str, str | None]:
     """Attributes of ITS 2.0 for a target; those without a value are removed."""
     values: dict[str, str | None] = {}
     if prefix is None:

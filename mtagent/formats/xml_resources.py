@@ -54,7 +54,7 @@ class ResourceGroup(NamedTuple):
     block_start: int
 
 
-class Dialect(Protocol):
+class ResourceDialect(Protocol):
     """Where a format keeps its texts, and how it writes them."""
 
     root: str
@@ -85,7 +85,7 @@ class Dialect(Protocol):
 class _ResourceTexts:
     """The texts of one file. Raises :class:`InputError` for another kind of file and for repeated keys."""
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
+    def __init__(self, path: Path, dialect: ResourceDialect) -> None:
         self.path = path
         self.xml = XmlFile(path, content_of(path))
         root = root_element(self.xml, dialect.root, dialect.advice)
@@ -116,7 +116,7 @@ class _ResourceTexts:
 class ResourceFile:
     """A file of texts in XML that has been read, with the file of its sources."""
 
-    def __init__(self, path: Path, source: Path, dialect: Dialect, target_lang: str | None) -> None:
+    def __init__(self, path: Path, source: Path, dialect: ResourceDialect, target_lang: str | None) -> None:
         self.path = path
         self._dialect = dialect
         self._source = _ResourceTexts(source, dialect)
@@ -665,7 +665,7 @@ def _entries(path: Path, dictionary: XmlElement) -> Iterator[tuple[XmlElement, X
 class XmlResources:
     """A format whose files have an app's texts of one language in XML."""
 
-    def __init__(self, name: str, suffixes: tuple[str, ...], dialect: Dialect) -> None:
+    def __init__(self, name: str, suffixes: tuple[str, ...], dialect: ResourceDialect) -> None:
         self.name = name
         self.suffixes = suffixes
         self._dialect = dialect

@@ -20,7 +20,7 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
-from mtagent.formats.documents import Mark
+from mtagent.formats.documents import UnitMark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
@@ -133,7 +133,7 @@ class LocalizationInputs:
     only: frozenset[str] = frozenset()
     """Work on units of these states only."""
     not_: frozenset[str] = frozenset()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[UnitMark, ...] = ()
     sources: Path | None = None
     """The file or folder with the source texts of files that have one language each."""
     target_lang: str | None = None
