@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -199,3 +200,27 @@ def test_github_commands_are_escaped() -> None:
     checked = Checked([finding()], {"dir/a.po": 5})
 
     assert as_github(checked) == ("::error file=dir/a.po,line=7,title=numbers::100 %25 of%0Ait (unit a:b,c)\n")
+
+
+def test_a_file_that_cannot_be_read_is_a_finding_among_others(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+    shell.write("cut.xlf", '<xliff version="1.2"><file source-language="en" target-language="de">')
+
+    done = shell("check", "de.po", "cut.xlf", "--source-lang", "en")
+
+    assert done.code == 1
+    assert any(line.startswith("cut.xlf:1: critical unreadable: ") for line in done.lines)
+    assert any(line.startswith("de.po:6: major placeholders: ") for line in done.lines)
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_a_text_in_another_language_is_found(shell: Shell) -> None:
+    shell.write(
+        "de.po",
+        *HEADER.splitlines(),
+        'msgid "The old bridge over the river was closed for six months."',
+        'msgstr "El viejo puente sobre el río estuvo cerrado durante seis meses."',
+    )
+
+    [found] = shell("check", "de.po", "--source-lang", "en", "-f", "json").objects
+    assert (found["check"], found["message"]) == ("language", "the text is in Spanish")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import InputError
-from mtagent.formats.tmx import Memory, TmxFile
+from mtagent.formats.tmx import TmxFile, TranslationMemory
 from mtagent.records import MemoryMatch, Segment
 from tests.commands import Shell
 
@@ -46,7 +46,7 @@ def segment(source: str, pair: str = "en>es") -> Segment:
 
 
 def matches(path: Path, source: str, pair: str = "en>es") -> tuple[MemoryMatch, ...]:
-    return Memory([path]).matches(segment(source, pair))
+    return TranslationMemory([path]).matches(segment(source, pair))
 
 
 # -- reading

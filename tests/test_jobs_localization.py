@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import signal
@@ -897,3 +898,48 @@ async def test_everything_that_is_known_of_a_text_reaches_translator_editor_proo
             assert "The translation must have at most 90 characters." in asked
         purposes.add(body["messages"][0]["content"])
     assert len(purposes) >= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("a.po b.po --source-lang en -o out.po", "-o out.po: is the name of a file, and there may be several"),
+        ("a.po --source-lang en -o out.xlf", "-o out.xlf: a.po stays po; name it with .po"),
+    ],
+)
+def test_an_output_of_another_kind_is_refused(shell: Shell, arguments: str, message: str) -> None:
+    for name in ("a.po", "b.po"):
+        shell.write(name, 'msgid ""', 'msgstr "Language: de\\n"', "", 'msgid "Yes"', 'msgstr "Ja"')
+
+    done = shell(f"postedit {arguments}")
+
+    assert (done.code, message in done.last) == (2, True), done.err
+
+
+def test_the_same_text_under_another_name_and_other_states_are_other_runs(shell: Shell) -> None:
+    faulty = ('msgid ""', 'msgstr "Language: de\\n"', "", "#, fuzzy", 'msgid "See %s."', 'msgstr "Siehe %S ."')
+    for name in ("a.po", "b.po"):
+        shell.write(name, *faulty)
+
+    for name in ("a.po", "b.po"):
+        assert shell(f"postedit {name} --source-lang en -o new-{name} -q").code == 0
+        assert 'msgstr "Siehe %s."' in shell.read(f"new-{name}")
+    done = shell("postedit a.po --source-lang en -o none.po --only translated")
+    assert "0 of 1 unit has a new target; 1 not in the run" in done.err
+
+
+def test_the_path_of_a_catalogue_may_name_its_language(shell: Shell) -> None:
+    folder = shell.folder / "locale" / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "app.po").write_text('msgid "Hello."\nmsgstr "Hallo ."\n', encoding="utf-8")
+
+    assert shell("postedit locale --source-lang en --in-place -q").code == 0
+    assert (folder / "app.po").read_text(encoding="utf-8") == 'msgid "Hello."\nmsgstr "Hallo."\n'
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_file_is_not_replaced(shell: Shell) -> None:
+    path = shell.write("a.po", 'msgid ""', 'msgstr "Language: de\\n"', "", 'msgid "Hello."', 'msgstr "Hallo ."')
+    path.chmod(0o444)
+
+    assert "a.po: is read-only; make it writable" in shell("postedit a.po --source-lang en --in-place").last

@@ -304,11 +304,14 @@ def show_written(written: Written, *, quiet: bool) -> None:
         say(f"mtagent: and {len(written.kept) - _MOST_LISTED:,} more keep their old target; --details lists them")
     if quiet:
         return
-    parts = [f"{written.changed:,} of {counted(written.units, 'unit')} have a new target"]
+    verb = "has" if written.units == 1 else "have"
+    parts = [f"{written.changed:,} of {counted(written.units, 'unit')} {verb} a new target"]
     if written.kept:
-        parts.append(f"{len(written.kept):,} keep the old one, because the new one cannot be written")
+        verb = "keeps" if len(written.kept) == 1 else "keep"
+        parts.append(f"{len(written.kept):,} {verb} the old one, because the new one cannot be written")
     if written.untranslated:
-        parts.append(f"{written.untranslated:,} are still without one")
+        verb = "is" if written.untranslated == 1 else "are"
+        parts.append(f"{written.untranslated:,} {verb} still without one")
     parts += [f"{count:,} not in the run: {reason}" for reason, count in written.skipped.items()]
     say(f"mtagent: {counted(written.files, 'file')}: {'; '.join(parts)}")
 

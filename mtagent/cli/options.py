@@ -16,10 +16,11 @@ from mtagent.cli.terminal import say
 from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
-from mtagent.formats import DOCUMENTS, IN_FOLDERS, RUNNING_TEXT
+from mtagent.formats import DOCUMENTS, IN_FOLDERS, RUNNING_TEXT, by_suffix
 from mtagent.formats.documents import parsed_mark, selection_words
 from mtagent.formats.files import STANDARD
 from mtagent.formats.localization import NamedFile, named_files
+from mtagent.formats.po import PO
 from mtagent.formats.segments import parse_columns
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from mtagent.llm.batch import Batches, BatchMode
@@ -333,7 +334,7 @@ CANDIDATE_OPTION = [
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, such as en-es, en-sr_Latn_RS or en-sr-Latn."),
-    option(TEXTS, "--source-lang", hidden=True, help="Source language, such as en; part of -l."),
+    option(TEXTS, "--source-lang", help="Source language, such as en, if the files name their target language."),
     option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
@@ -978,14 +979,29 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
         raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
     is_one_file = len(files) == 1 and files[0].path in map(Path, names)
     into_folder = not is_one_file or output.is_dir()
+    if not in_place:
+        _refuse_other_output(output, files, into_folder=into_folder)
     parsed_marks = tuple(mark for mark in map(parsed_mark, marks) if mark is not None)
-    if any(mark.kind == "fuzzy" for mark in parsed_marks):
+    has_catalogue = any(file.path.suffix.casefold() in PO.suffixes for file in files)
+    if has_catalogue and any(mark.kind == "fuzzy" for mark in parsed_marks):
         say(f"mtagent: warning: {FUZZY_WARNING}")
     return LocalizationInputs(
         tuple(files), in_place, backup, into_folder, lock, force_edited,
         selection_words(only or ()), selection_words(not_ or ()), parsed_marks, sources, target_of(options),
         tuple(file.path for file in localization_files(second, sources)) if second else (),
     )  # fmt: skip
+
+
+def _refuse_other_output(output: Path, files: Sequence[NamedFile], *, into_folder: bool) -> None:
+    """Raise :class:`click.UsageError` if ``-o`` has the name of a file for several files, or of another format."""
+    form = by_suffix(output, DOCUMENTS)
+    if form is None or output.is_dir():
+        return
+    if into_folder:
+        raise click.UsageError(f"-o {output}: is the name of a file, and there may be several: name a folder")
+    read = by_suffix(files[0].path, DOCUMENTS)
+    if read is not None and read.name != form.name:
+        raise click.UsageError(f"-o {output}: {files[0].path} stays {read.name}; name it with {read.suffixes[0]}")
 
 
 def localization_files(names: Sequence[str], sources: Path | None) -> list[NamedFile]:

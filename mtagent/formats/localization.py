@@ -223,7 +223,8 @@ class LocalizationFiles:
         if first is not None:
             raise ConfigError(
                 f"{path}:{first.line}: {shown_id(first.id)} has no target, and there is nothing to translate with: set "
-                "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one"
+                "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one; "
+                "for a translation in one language, name the file with its sources with -s"
             )
 
     def approved(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[MemoryEntry]:

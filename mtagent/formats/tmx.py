@@ -148,7 +148,7 @@ def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineCode]:
     return pieces
 
 
-class Memory:
+class TranslationMemory:
     """Finds the entries that equal a text, or are similar to it; they are indexed when a language pair is first used.
 
     ``entries`` are further ones, such as the approved units of the files that are worked on.
@@ -200,7 +200,7 @@ class _Index:
         self._found: dict[str, tuple[MemoryMatch, ...]] = {}
 
     def matches(self, text: str) -> tuple[MemoryMatch, ...]:
-        """See :meth:`Memory.matches`."""
+        """See :meth:`TranslationMemory.matches`."""
         if text not in self._found:
             self._found[text] = self._find(text)
         return self._found[text]
@@ -260,7 +260,7 @@ def _fits(lang: str, wanted: str) -> bool:
     return lang == wanted or "-" not in lang or "-" not in wanted
 
 
-def with_matches(segments: Iterable[Segment], memory: Memory | None) -> Iterator[Segment]:
+def with_matches(segments: Iterable[Segment], memory: TranslationMemory | None) -> Iterator[Segment]:
     """``segments``, each with what ``memory`` has for it."""
     for segment in segments:
         matches: tuple[MemoryMatch, ...] = ()

@@ -34,7 +34,7 @@ from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.glossary import GlossaryFor, with_terms
-from mtagent.formats.tmx import Memory, with_matches
+from mtagent.formats.tmx import TranslationMemory, with_matches
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
@@ -549,7 +549,7 @@ class AgentRun:
         detailed = []
         instructions_for = read_instructions_by_language(self._config.instructions_for)
         detailed_segments = with_instructions(with_terms(segments, self._terms), instructions_for)
-        matched_segments = with_matches(detailed_segments, Memory(self._config.memory))
+        matched_segments = with_matches(detailed_segments, TranslationMemory(self._config.memory))
         for number, segment in enumerate(matched_segments, start=1):
             if segment.domain is None:
                 segment = segment.model_copy(update={"domain": self._config.domain})
@@ -616,7 +616,7 @@ class _Work:
         ):
             raise ConfigError(f"timeout: expected a number of seconds, not {seconds!r:.80}")
         self._agent = agent
-        self._memory = Memory(agent.config.memory)
+        self._memory = TranslationMemory(agent.config.memory)
         self._seconds = seconds
         self._only = only
         self._texts: dict[int, str] = {}  # by position: results to show with the next segment of the document

@@ -18,13 +18,16 @@ from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.localization import LocalizationFiles
 from mtagent.jobs.inputs import segment_defaults
 from mtagent.records import ErrorSpan, Segment
-from mtagent.text import edits
+from mtagent.text import edits, languages
 from mtagent.text.checks import STRING_CHECKS
+from mtagent.text.identification import other_language
 
 PLURAL_FORMS = "plural-forms"
 UNREADABLE = "unreadable"
 """What a file is that cannot be read. It isn't a check that can be left out."""
-CHECK_NAMES = (*RULES, *STRING_CHECKS, PLURAL_FORMS)
+LANGUAGE = "language"
+"""Whether the text is in another language, as far as the extra ``languages`` can tell."""
+CHECK_NAMES = (*RULES, *STRING_CHECKS, PLURAL_FORMS, LANGUAGE)
 """The names of all checks."""
 
 
@@ -53,6 +56,11 @@ class Checker:
         by_rules = rules.find_by_rule(segment, translation)
         yield from by_rules
         rules_with_errors = {name for name, _ in by_rules}
+        if self.uses(LANGUAGE) and "untranslated" not in rules_with_errors:
+            other = other_language(segment, translation)
+            if other:
+                complaint = f"the text is in {languages.name(other)}"
+                yield LANGUAGE, ErrorSpan(text="", category="other", severity="major", explanation=complaint)
         for name, check_text in STRING_CHECKS.items():
             is_found_already = name == "end-mark" and "final-mark" in rules_with_errors
             if self.uses(name) and not is_found_already:

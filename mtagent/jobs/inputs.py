@@ -28,7 +28,7 @@ from mtagent.formats.localization import LocalizationFiles, NamedFile, in_other_
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
-from mtagent.formats.tmx import Memory, with_matches
+from mtagent.formats.tmx import TranslationMemory, with_matches
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.jobs.outputs import (
     RatingOutput,
@@ -385,14 +385,14 @@ class OpenFiles:
         return with_matches(segments, self._memory)
 
     @cached_property
-    def _memory(self) -> Memory | None:
+    def _memory(self) -> TranslationMemory | None:
         """The translation memory: the files that the settings name, and the approved units of localization files."""
         entries = []
         if self.config.own_memory and self.config.preset != "paper" and isinstance(self.reader, LocalizationFiles):
             entries = list(self.reader.approved(segment_defaults(self.config)))
         if not entries and not self.config.memory:
             return None
-        return Memory(self.config.memory, entries)
+        return TranslationMemory(self.config.memory, entries)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
