@@ -684,7 +684,8 @@ class Rules:
         found: list[tuple[str, ErrorSpan]] = []
         for name, rule in RULES.items():
             if name not in self.skip:
-                found += [(name, span) for span in islice(rule(segment, translation), MOST_SPANS)]
+                for span in islice(rule(segment, translation), MOST_SPANS):
+                    found.append((name, span))
         behind_text = len(translation) + 1
         found.sort(key=lambda named: (behind_text if named[1].start is None else named[1].start, -(named[1].end or 0)))
         kept = []
