@@ -62,6 +62,8 @@ ELSEWHERE = {
     "wmt.himate_threshold": "tests/test_wmt_himate_threshold.py runs it against a test server",
     "wmt.live": "tests/test_wmt_live.py runs it against a test server",
     "bench.engines": "tests/test_engines.py runs it",
+    "bench.check": "needs catalogues of other programs, and pofilter",
+    "bench.documents": "makes files of 100,000 units",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
     "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",

@@ -546,7 +546,7 @@ def test_an_agent_is_checked_without_loading_its_translator_or_reading_a_key(sys
 
 def test_all_settings_are_typed_taken_by_name_or_refused() -> None:
     taken = set(inspect.signature(Agent).parameters) - {"settings"}
-    refused = {"run", "limit", "give_up_after", "source_lang", "target_lang"}
+    refused = {"run", "limit", "give_up_after", "source_lang", "target_lang", "own_memory"}
     assert taken & set(Settings.__annotations__) == set()
     assert {*Settings.__annotations__} | (taken & {*Config.model_fields}) | refused == {*Config.model_fields}
 

@@ -441,7 +441,7 @@ def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
     done = translate(job, server, "--budget 5 --model unheard-of")
     assert done.code == 1
     assert done.err.startswith("mtagent: budget: the price of unheard-of is unknown: add it to a price file")
-    rated = job(f"rate -s long.txt -t long.txt -l en-es --budget 1 -q --base-url {server}")
+    rated = job(f"rate -s long.txt -t long.txt -l en-es --force --budget 1 -q --base-url {server}")
     assert (rated.code, "token_budget" in rated.err) == (1, True)
     with Store(job.folder / "store.db") as store:
         assert store.runs() == []
@@ -485,7 +485,12 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
             "--token-budget 5000000",
             "chain:improving",
         ),
-        ("rate -s long.txt -t long.txt -l en-es --name r -o out", "--budget 0.03", "--budget 1", "chain:improving"),
+        (
+            "rate -s long.txt -t long.txt -l en-es --force --name r -o out",
+            "--budget 0.03",
+            "--budget 1",
+            "chain:improving",
+        ),
     ],
     ids=["tokens", "ratings"],
 )

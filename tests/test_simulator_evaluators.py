@@ -14,7 +14,7 @@ from tests.simulator.asked import FOLDER, asked
 from tests.simulator.evaluators import ANSWERS, answer
 from tests.simulator.marks import ALL, marks, segments
 
-CHAIN = {"translate", "proofread", "proofread-paper"}
+CHAIN = {"translate", "proofread", "proofread-paper", "terms"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 

@@ -45,7 +45,7 @@ counts = st.integers(0, 2**53)
 
 saved = st.builds(Usage, calls=counts, input_tokens=counts, output_tokens=counts, cost=st.none() | numbers)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "max_length": st.none() | st.integers(1, 2**53), "saved": st.none() | saved
+    "max_length": st.none() | st.integers(1, 2**53), "saved": st.none() | saved, "similarity": st.integers(0, 100)
 }  # fmt: skip
 """Fields that take not all values of their type."""
 

@@ -293,7 +293,7 @@ def test_when_the_budget_is_spent_nothing_is_written_and_the_run_can_be_gone_on_
     jsonl("s.jsonl", *(document(f"Cat {name}.\n\nDog {name}.", f"en-es_#_news_#_{name}") for name in "abc"))
     line = f"-s s.jsonl -o out.jsonl {PAPER} --max-tokens 500 --concurrency 1 --base-url"
     with simulator("--behaviour", "tests.wmt_models:same") as url:
-        done = drive(wmt25_general.main, line, url, "--token-budget", "18000")
+        done = drive(wmt25_general.main, line, url, "--token-budget", "7500")
         assert (done.code, Path("out.jsonl").exists()) == (4, False)
         done = drive(wmt25_general.main, line, url)
     assert re.search(r"[1-5] of 6 segments are done", done.err)

@@ -370,16 +370,17 @@ class _SegmentWork:
         self._triaged: Rating | None = None
         self._hints: tuple[str, ...] = ()
         # What judges that ask a model see: the hints are in its notes, and similar texts are for wording only.
-        self._judged = self.for_raters.model_copy(update={"matches": ()})
+        self._judged = _without_matches(self.for_raters)
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
 
     async def take(self, stage: Stage) -> Step | None:
         """The step of ``stage``; ``None`` if it leaves none."""
         self.gate = self.plan.gate_of(stage)
-        remembered = await self._aside(self.remember, stage)
-        if remembered is not None:
-            return remembered
+        if self.segment.matches:
+            remembered = await self._aside(self.remember, stage)
+            if remembered is not None:
+                return remembered
         triaged = await self.triage(stage)
         if triaged is not None:
             return triaged
@@ -671,7 +672,7 @@ class _SegmentWork:
         texts = [proposal.text for proposal in proposals if proposal.cause is None]
         skip = self.plan.skip_guards
         shown = hints.shown(self.segment, self.text, texts, skip=skip, instead=self.plan.own_guards)
-        self._judged, self._hints = shown.segment.model_copy(update={"matches": ()}), shown.hints
+        self._judged, self._hints = _without_matches(shown.segment), shown.hints
         return shown.unasked
 
     def _doubts_are_asked(self, text: str) -> bool:
@@ -851,6 +852,10 @@ class _SegmentWork:
                 if is_of_text and is_error_free(rating, evaluator, threshold):
                     return True
         return False
+
+
+def _without_matches(segment: Segment) -> Segment:
+    return segment.model_copy(update={"matches": ()}) if segment.matches else segment
 
 
 def from_memory(segment: Segment, text: str | None, *, skip: Collection[str] = ()) -> MemoryMatch | None:

@@ -95,7 +95,8 @@ class JsonLines:
                     raise InputError(f"{where}: unknown field {name!r}{way_out}")
             if self.lenient or self.columns:
                 given = {field: name for field, name in self.columns.items() if name in values}
-                keys = {field: names[index] for field, index in named_fields(names, where, given).items()}
+                for field, index in named_fields(names, where, given).items():
+                    keys[field] = names[index]
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
 
