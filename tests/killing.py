@@ -63,7 +63,7 @@ class Job(NamedTuple):
 
 
 TRANSLATE = Job(("translate", "-s", "en.txt"), ".txt")
-RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm"), ".seg.rating")
+RATE = Job(("rate", "-s", "en.txt", "-t", "a.txt", "b.txt", "--evaluator", "rubric-mqm", "--force"), ".seg.rating")
 CALIBRATE = Job(
     ("gate", "calibrate", "--run", "first", "--judge", "pairwise", "--teacher", "rubric-mqm:model=strong"), ".json"
 )
