@@ -80,10 +80,10 @@ def test_the_home_page_leads_to_the_tutorial(page: Any, site: str) -> None:
     page.goto(f"{site}/")
     assert page.locator("h1").first.inner_text().startswith("mtagent")
     assert "Translate → Postedit" in page.locator("article").inner_text()
-    page.locator(".sidebar-tree a", has_text="Tutorial").click()
+    page.locator(".sidebar-tree a", has_text="from one file").click()
     page.wait_for_url("**/docs/tutorial.html")
     assert "mtagent runs show first 22" in page.locator("article").inner_text()
-    assert page.locator(".sidebar-tree a", has_text="Tutorial").get_attribute("class") == "current reference internal"
+    assert page.locator(".sidebar-tree a", has_text="from one file").get_attribute("class") == "current reference internal"
 
 
 def test_the_search_finds_a_page(page: Any, site: str) -> None:
