@@ -83,7 +83,8 @@ def test_the_home_page_leads_to_the_tutorial(page: Any, site: str) -> None:
     page.locator(".sidebar-tree a", has_text="from one file").click()
     page.wait_for_url("**/docs/tutorial.html")
     assert "mtagent runs show first 22" in page.locator("article").inner_text()
-    assert page.locator(".sidebar-tree a", has_text="from one file").get_attribute("class") == "current reference internal"
+    link = page.locator(".sidebar-tree a", has_text="from one file")
+    assert link.get_attribute("class") == "current reference internal"
 
 
 def test_the_search_finds_a_page(page: Any, site: str) -> None:
