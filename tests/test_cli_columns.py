@@ -169,7 +169,7 @@ def test_what_a_workbook_cannot_do_is_said(shell: Shell) -> None:
         (("--columns", "sorce=English"), "no field is called 'sorce'; the fields are id, source_lang"),
         (("--columns", "source=English,src=Key"), "source is given twice"),
         (("--columns", "English"), "expected FIELD=COLUMN"),
-        (("--columns", "source=English", "--encoding", "latin-99"), "'latin-99' is no encoding"),
+        (("--columns", "source=English", "--encoding", "latin-99"), "unknown encoding 'latin-99'"),
         (("--columns", "source=English", "--encoding", "utf-16-le"), "a.csv:1: "),
     ],
 )

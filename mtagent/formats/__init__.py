@@ -155,7 +155,7 @@ def with_columns(form: Format, path: Path, columns: Mapping[str, str], encoding:
         try:
             encoding = codecs.lookup(encoding).name
         except LookupError:
-            raise ConfigError(f"--encoding: {encoding!r} is no encoding; give one such as windows-1252") from None
+            raise ConfigError(f"--encoding: unknown encoding {encoding!r}; give one such as windows-1252") from None
         form = replace(form, encoding=encoding)
     return form
 

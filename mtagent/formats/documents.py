@@ -304,14 +304,19 @@ def newline_of(data: bytes, encoding: str) -> str:
 
 def refuse_repeated_ids(path: Path, units: Iterable[TranslationUnit]) -> None:
     """Raise :class:`InputError` if two units have the same id."""
+    way_out = "ids must be unique because targets are written by id"
+    refuse_repeated(path, ((unit.id, unit.line) for unit in units), "id", way_out)
+
+
+def refuse_repeated(path: Path, names: Iterable[tuple[str, int]], what: str, way_out: str) -> None:
+    """Raise :class:`InputError` if two of ``names``, each with its line, are equal; ``what`` is an id or a key."""
     lines: dict[str, int] = {}
-    for unit in units:
-        if unit.id in lines:
+    for name, line in names:
+        if name in lines:
             raise InputError(
-                f"{path}:{unit.line}: the id {shown_id(unit.id)} is already used in line {lines[unit.id]}; "
-                "ids must be unique because targets are written by id"
+                f"{path}:{line}: the {what} {shown_id(name)} is already used in line {lines[name]}; {way_out}"
             )
-        lines[unit.id] = unit.line
+        lines[name] = line
 
 
 def shown_id(unit_id: str) -> str:

@@ -169,6 +169,8 @@ _BASELINE_FIELDS = ("file", "id", "check", "message")
 
 def read_baseline(path: Path) -> Counter[tuple[str, ...]]:
     """How often each finding is in the baseline ``path``. Raises :class:`InputError`, beginning with ``file:line``."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file; --update-baseline writes it")
     known = Counter[tuple[str, ...]]()
     for number, values in parsed_lines(path):
         fields = [values.get(field) for field in _BASELINE_FIELDS]

@@ -352,7 +352,9 @@ def surrogate_fault(text: str) -> str | None:
     """Why a file cannot hold a text with half a character, as the end of a sentence; ``None`` if it has none."""
     surrogate = _SURROGATE.search(text)
     return (
-        f"has a lone surrogate (U+{ord(surrogate[0]):04X}), which is no character; take it out" if surrogate else None
+        f"has a lone surrogate (U+{ord(surrogate[0]):04X}), which is not a character; take it out"
+        if surrogate
+        else None
     )
 
 

@@ -476,7 +476,7 @@ class KeyValueFile:
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
         if _SURROGATE.search(target):
-            return "has half of a surrogate pair, which is no character; take it out"
+            return "has half of a surrogate pair, which is not a character; take it out"
         if "\0" in target:
             return "has a NUL, which ends texts in many programs; take it out"
         return None

@@ -118,7 +118,7 @@ class MarkdownFile(ProseFile):
         """Why ``target`` would change the structure of the document."""
         invalid = INVALID.search(target)
         if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is no text; take it out"
+            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
         kind = self.passages[unit.id].kind
         is_one_line = "\n" not in unit.source  # an underlined heading may have more lines
         if kind in _ONE_LINE and "\n" in target and is_one_line:

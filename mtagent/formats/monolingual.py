@@ -13,7 +13,7 @@ from pathlib import Path
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PluralForm, TranslationUnit, shown_id
+from mtagent.formats.documents import PluralForm, TranslationUnit, refuse_repeated
 from mtagent.formats.xliff import InlineCode, numbered
 from mtagent.text.plurals import CATEGORIES, plural_forms, rule_examples
 
@@ -118,14 +118,7 @@ def paired(
 
 def refuse_repeated_keys(path: Path, texts: Iterable[KeyedText]) -> None:
     """Raise :class:`InputError` if two texts of a file have the same key."""
-    lines: dict[str, int] = {}
-    for text in texts:
-        if text.key in lines:
-            raise InputError(
-                f"{path}:{text.line}: the key {shown_id(text.key)} is already used in line {lines[text.key]}; "
-                "remove one of them"
-            )
-        lines[text.key] = text.line
+    refuse_repeated(path, ((text.key, text.line) for text in texts), "key", "remove one of them")
 
 
 def _unit(

@@ -195,7 +195,9 @@ class TsFile:
         """Forms after those of a message, up to the last; those without a text are empty."""
         translation = message.parts.get("translation")
         lead = message.last.lead if translation is None else translation.lead
-        form_lead = message.forms[0].lead if message.forms else f"{lead}{_INDENT}" if lead else ""
+        form_lead = f"{lead}{_INDENT}" if lead else ""
+        if message.forms:
+            form_lead = message.forms[0].lead
         numbers = range(len(message.forms), max(forms) + 1)
         content = "".join(f"{form_lead}<numerusform>{forms.get(number, '')}</numerusform>" for number in numbers)
         if message.forms:

@@ -239,7 +239,7 @@ class SubtitleFile:
         """Why a cue cannot hold its part of the target; ``None`` if all can."""
         invalid = INVALID.search(target)
         if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is no text; take it out"
+            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
         cues = self._source_cues[unit.id]
         parts = _parts(target, len(cues))
         if parts is None:

@@ -366,7 +366,7 @@ class AndroidDialect:
     def fault(self, target: str) -> str | None:
         """Why no file of this format can hold ``target``."""
         if _SURROGATE.search(target) or "\0" in target:
-            return "has half of a surrogate pair or a NUL, which are no text; take it out"
+            return "has half of a surrogate pair or a NUL, which are not text; take it out"
         return None
 
     def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:

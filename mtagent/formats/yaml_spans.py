@@ -284,7 +284,9 @@ class YamlFile:
             if event.tag not in _COLLECTION_TAGS:
                 return TreeValue("word", start, end, _tagged(event.tag))
             is_mapping = isinstance(event, yaml.MappingStartEvent)
-            style = ("{" if is_mapping else "[") if event.flow_style else ""
+            style = ""
+            if event.flow_style:
+                style = "{" if is_mapping else "["
             value = TreeValue("object" if is_mapping else "array", start, end, style=style, in_flow=in_flow)
             value.start = start if properties is None else min(properties.end(), len(self.content))
             value.column = container.column

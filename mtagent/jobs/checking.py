@@ -17,6 +17,7 @@ from mtagent.formats.findings import Checked, Finding
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.localization import LocalizationFiles
 from mtagent.jobs.inputs import segment_defaults
+from mtagent.jobs.outputs import refuse_unwritable
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import edits, languages
 from mtagent.text.checks import STRING_CHECKS
@@ -195,6 +196,8 @@ def repair(files: LocalizationFiles, config: Config, checker: Checker) -> dict[P
         if text != target and fault(document, unit, text) is None:
             documents[document.path] = document
             targets.setdefault(document.path, {})[unit.id] = text
+    for path in documents:
+        refuse_unwritable(path)
     for path, document in documents.items():
         data = replaced(document, targets[path])
         with replacing(path) as sink:
