@@ -16,7 +16,7 @@ from __future__ import annotations
 import codecs
 import difflib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
@@ -508,6 +508,26 @@ def placeholders(unit: TranslationUnit, text: str) -> list[str]:
     known = f"{unit.source} {unit.target or ''}"
     literal = {match[0] for match in PLACEHOLDER.finditer(known) if match[0] not in unit.inline}
     return [match[0] for match in PLACEHOLDER.finditer(text) if match[0] not in literal]
+
+
+def pieces_of(text: str, inline: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """The characters before each placeholder in ``text``, with the placeholder; the last piece has ``None`` for it."""
+    position = 0
+    for match in PLACEHOLDER.finditer(text):
+        if match[0] in inline:
+            yield text[position : match.start()], match[0]
+            position = match.end()
+    yield text[position:], None
+
+
+def with_markup(text: str, inline: Mapping[str, str], escaped: Callable[[str], str]) -> str:
+    """``text`` with the markup of its placeholders, and all other characters ``escaped``."""
+    written = []
+    for characters, placeholder in pieces_of(text, inline):
+        written.append(escaped(characters))
+        if placeholder is not None:
+            written.append(inline[placeholder])
+    return "".join(written)
 
 
 class NewTarget(NamedTuple):

@@ -12,7 +12,7 @@ import regex
 from mtagent.errors import InputError, MissingExtra
 from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID
+from mtagent.formats.xml_spans import character_fault
 from mtagent.text import scripts
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class MarkdownFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why ``target`` would change the structure of the document."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
+        problem = character_fault(target, "a text")
+        if problem:
+            return problem
         kind = self.passages[unit.id].kind
         is_one_line = "\n" not in unit.source  # an underlined heading may have more lines
         if kind in _ONE_LINE and "\n" in target and is_one_line:

@@ -14,9 +14,9 @@ from pathlib import Path
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, with_edits
+from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, pieces_of, with_edits
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID, XmlFile
+from mtagent.formats.xml_spans import XmlFile, character_fault
 from mtagent.formats.zip_parts import ZipParts
 from mtagent.text import scripts
 
@@ -405,10 +405,7 @@ class OfficeFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the document cannot hold ``target``."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which a document cannot hold; take it out"
-        return None
+        return character_fault(target, "a document")
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The parts that change, packed anew, and the directory with their places."""
@@ -427,19 +424,17 @@ class OfficeFile(ProseFile):
         part = self._parts[stretch.part]
         properties = [stretch.properties]
         markup = stretch.marks
-        place = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] not in stretch.inline:
+        for text, placeholder in pieces_of(target, stretch.inline):
+            markup += self._run(part, text, properties[-1], stretch)
+            if placeholder is None:
                 continue
-            markup += self._run(part, target[place : match.start()], properties[-1], stretch)
-            place = match.end()
-            if match[0] in stretch.formats:
-                properties.append(stretch.formats[match[0]])
-            elif match[0].startswith("</") and f"<{match['number']}>" in stretch.formats:
+            if placeholder in stretch.formats:
+                properties.append(stretch.formats[placeholder])
+            elif placeholder.startswith("</") and f"<{placeholder[2:]}" in stretch.formats:
                 properties.pop()
             else:
-                markup += stretch.inline[match[0]]
-        return markup + self._run(part, target[place:], properties[-1], stretch) + stretch.marks_after
+                markup += stretch.inline[placeholder]
+        return markup + stretch.marks_after
 
     def _run(self, part: XmlFile, text: str, properties: str, stretch: FormattedText) -> str:
         if not text:

@@ -24,7 +24,7 @@ from mtagent.formats.documents import (
     refuse_repeated_ids,
 )
 from mtagent.formats.monolingual import language_in_path, source_file
-from mtagent.formats.xml_spans import INVALID
+from mtagent.formats.xml_spans import character_fault
 from mtagent.text import languages, scripts
 
 LONGEST_LINE = 42
@@ -237,9 +237,9 @@ class SubtitleFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why a cue cannot hold its part of the target; ``None`` if all can."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
+        problem = character_fault(target, "a text")
+        if problem:
+            return problem
         cues = self._source_cues[unit.id]
         parts = _parts(target, len(cues))
         if parts is None:

@@ -22,6 +22,7 @@ from mtagent.formats.documents import (
     own_state,
     refuse_repeated_ids,
     refuse_source,
+    with_markup,
 )
 from mtagent.formats.xliff_reader import (
     ITS,
@@ -36,7 +37,7 @@ from mtagent.formats.xliff_reader import (
     segments_of,
     tag_pair,
 )
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, with_attributes
+from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, character_fault, with_attributes
 from mtagent.records import ErrorSpan
 
 _EMPTY_CODES = {"x", "ph", "it", "cp"}
@@ -206,10 +207,7 @@ class XliffFile:
                 f"has no place: in the unit at {self.path}:{unit.line}, the target lacks this segment and differs from "
                 "the seg-source in its other segments, tags or text; put an empty <mrk> with its mid into that target"
             )
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-        return None
+        return character_fault(target)
 
     def mark_fault(self, unit: TranslationUnit, mark: UnitMark) -> str | None:
         """Why the file cannot hold this mark."""
@@ -220,10 +218,8 @@ class XliffFile:
             if self._state(mark.text) is None:
                 states = ", ".join(STATES[self.dialect])
                 return f"{self.dialect} has no state for {mark.text!r}; it has {states}"
-        invalid = INVALID.search(mark.text)
-        if invalid:
-            return f"the mark has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-        return None
+        problem = character_fault(mark.text)
+        return f"the mark {problem}" if problem else None
 
     def _state(self, word: str) -> str | None:
         """The state of this dialect that ``word`` names; also a state of the user's own, where the dialect has them."""
@@ -315,13 +311,7 @@ class XliffFile:
         section = self._xml.cdata(target) if cdata and not unit.inline else None
         if section is not None:
             return section
-        pieces = []
-        position = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] in unit.inline:
-                pieces += [self._xml.escaped(target[position : match.start()]), unit.inline[match[0]]]
-                position = match.end()
-        return "".join([*pieces, self._xml.escaped(target[position:])])
+        return with_markup(target, unit.inline, self._xml.escaped)
 
     def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str], markings: Mapping[int, _Marking]) -> ByteEdit:
         """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, shown_id
+from mtagent.formats.documents import ByteEdit, TranslationUnit, content_of, pieces_of, shown_id
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
 from mtagent.formats.xliff import InlineCode
 from mtagent.formats.xml_spans import (
@@ -22,6 +22,7 @@ from mtagent.formats.xml_spans import (
     WHITE_SPACE,
     XmlElement,
     XmlFile,
+    character_fault,
     empty_tag_pair,
     root_element,
     text_place,
@@ -172,16 +173,12 @@ class ResourceFile:
     def _markup(self, unit: TranslationUnit, target: str, like: XmlElement) -> str:
         """``target`` as the content of an element, written as the text in the element ``like``."""
         xml = self._target.xml
-        texts = [""]
+        texts = []
         tags = []
-        position = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] in unit.inline:
-                texts[-1] = target[position : match.start()]
-                texts.append("")
-                tags.append(unit.inline[match[0]])
-                position = match.end()
-        texts[-1] = target[position:]
+        for text, placeholder in pieces_of(target, unit.inline):
+            texts.append(text)
+            if placeholder is not None:
+                tags.append(unit.inline[placeholder])
         texts = self._dialect.escaped(texts, tags, like.text)
         section = xml.cdata(texts[0]) if like.is_cdata and not tags else None
         if section is not None:
@@ -564,7 +561,7 @@ class ResxDialect:
 
     def fault(self, target: str) -> str | None:
         """Why no file of this format can hold ``target``."""
-        return _xml_fault(target)
+        return character_fault(target)
 
     def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
         """Texts as they are."""
@@ -573,13 +570,6 @@ class ResxDialect:
     def item(self, category: str | None, markup: str, lead: str) -> str:
         """A file has no plurals and arrays."""
         raise AssertionError("resources of .NET have no items")
-
-
-def _xml_fault(target: str) -> str | None:
-    invalid = INVALID.search(target)
-    if invalid:
-        return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-    return None
 
 
 # -- .stringsdict
@@ -637,7 +627,7 @@ class StringsdictDialect:
 
     def fault(self, target: str) -> str | None:
         """Why no file of this format can hold ``target``."""
-        return _xml_fault(target)
+        return character_fault(target)
 
     def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
         """Texts as they are."""

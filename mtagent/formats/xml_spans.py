@@ -24,6 +24,15 @@ from mtagent.formats.files import CHUNK
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
+
+def character_fault(text: str, holder: str = "XML") -> str | None:
+    """Which character of ``text`` an XML file, or another ``holder`` of plain text, cannot hold; ``None`` if none."""
+    invalid = INVALID.search(text)
+    if invalid is None:
+        return None
+    return f"has the character U+{ord(invalid[0]):04X}, which {holder} cannot hold; take it out"
+
+
 WHITE_SPACE = " \t\n\r\f\v"
 _ATTRIBUTE = regex.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NAME = regex.compile(r"<[^\s/>]+")
