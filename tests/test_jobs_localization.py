@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polib
@@ -17,7 +16,6 @@ import pytest
 import yaml
 from lxml import etree
 
-from bench.harness import simulator
 from mtagent.config import load
 from mtagent.errors import MtagentError
 from mtagent.formats import document_format
@@ -67,13 +65,6 @@ def project(shell: Shell) -> Shell:
         folder.mkdir(parents=True)
         (folder / "app.po").write_text(PO.replace("Language: es", f"Language: {language}"), encoding="utf-8")
     return shell
-
-
-@pytest.fixture(scope="module")
-def shaking() -> Iterator[str]:
-    """A server whose model moves, drops, doubles and invents tags in every stage."""
-    with simulator("--behaviour", "tests.simulator.chain:tags", lifetime=3000) as base_url:
-        yield base_url
 
 
 def opened(path: Path) -> LocalizationFile:
