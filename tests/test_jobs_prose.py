@@ -233,6 +233,15 @@ def test_no_broken_tag_reaches_a_document_and_moved_ones_do(folders: Shell, shak
     assert Path("es", name).read_bytes() == data
 
 
+def test_a_lock_file_needs_the_sources_of_running_text(folders: Shell) -> None:
+    written_md(folders.folder / "a.md")
+
+    for option in ("--lock --in-place", "--frozen"):
+        done = folders(f"translate a.md -l en-es {option}")
+        assert done.code == 1
+        assert "a.md: a lock file needs the source texts" in done.last
+
+
 @pytest.mark.loopback
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_is_not_translated_in_a_document_keeps_its_bytes(folders: Shell, server: str, form: str) -> None:

@@ -247,13 +247,15 @@ class LocalizationFiles:
         rows = [(*row, f"{count:,}") for row, count in counts.items()]
         return Table("units", ("file", "state", "worked on", "units"), tuple(rows), labels=3)
 
-    def stale(self) -> list[str]:
-        """``file:line`` and id of each unit that is to be worked on."""
+    def stale(self) -> tuple[list[str], int]:
+        """``file:line`` and id of each unit that is new or changed, and how many of them nothing translates."""
         stale = []
+        untranslatable = 0
         for document, unit, reason in self.examined():
-            if reason is None:
+            if reason in (None, _NOTHING_TRANSLATES):
                 stale.append(f"{document.path}:{unit.line}: {shown_id(unit.id)}")
-        return stale
+                untranslatable += reason is not None
+        return stale, untranslatable
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write the only file, with the texts of its units, to ``path``; returns how many units have a text.

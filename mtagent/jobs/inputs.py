@@ -170,11 +170,17 @@ class LocalizationInputs:
     def opened(self, config: Config | None = None) -> LocalizationFiles:
         """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them.
 
-        Raises :class:`ConfigError` for a file of another kind.
+        Raises :class:`ConfigError` for a file of another kind, and for a lock without the sources of running text.
         """
         translates = config is None or "translate" in (config.effective().stages or ())
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
+        for path, form in zip(paths, forms, strict=True):
+            if self.lock is not None and self.sources is None and form.name in formats.RUNNING_TEXT:
+                raise ConfigError(
+                    f"{path}: a lock file needs the source texts, which a translation in place replaces; name their "
+                    "file with -s"
+                )
         lock = Lock(self.lock) if self.lock is not None else None
         files = LocalizationFiles(
             paths, forms, lock, self.force_edited, translates,
