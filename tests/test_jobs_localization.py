@@ -353,6 +353,39 @@ def test_a_run_is_exported_into_its_file_with_peoples_decisions(project: Shell) 
     assert (other.code, "has none of the run's texts, which are of app.xlf" in other.err) == (1, True)
 
 
+@pytest.mark.parametrize("sources", ["en/app.json", "en"])
+def test_a_run_on_a_file_with_one_language_is_exported_with_its_sources(shell: Shell, sources: str) -> None:
+    for folder, go, see in (("en", "Go there.", "See %s."), ("de", "Geh hin .", "Siehe %s .")):
+        (shell.folder / folder).mkdir()
+        shell.write(f"{folder}/app.json", json.dumps({"go": go, "see": see}))
+    assert shell(f"postedit de/app.json -s {sources} -o new.json --name r").code == 0
+    assert shell("revert r go --edit 1").code == 0
+
+    done = shell(f"export r -o final.json --like de/app.json -s {sources}")
+
+    assert done.code == 0, done.err
+    assert shell.read("final.json") == ['{"go": "Geh hin .", "see": "Siehe %s."}']
+    refused = shell("export r -o other.json --like de/app.json").last
+    assert "has the texts of one language; name the file with the sources" in refused
+    assert shell(f"export r -o {sources} --like de/app.json -s {sources} --force").code == 1
+    assert shell.read("en/app.json") == ['{"go": "Go there.", "see": "See %s."}']
+    assert "-s en: is for localization files" in shell("export r -o a.txt -s en").last
+
+
+def test_a_run_on_a_catalogue_of_several_languages_is_exported_into_its_own(shell: Shell) -> None:
+    texts = {
+        lang: {"stringUnit": {"state": "translated", "value": value}}
+        for lang, value in (("de", "Geh hin ."), ("fr", "Allez ."))
+    }
+    catalogue = {"sourceLanguage": "en", "strings": {"Go there.": {"localizations": texts}}, "version": "1.0"}
+    shell.write("a.xcstrings", json.dumps(catalogue))
+    assert shell("postedit a.xcstrings -l en-de -o new.xcstrings --name r").code == 0
+
+    assert shell("export r -o final.xcstrings --like a.xcstrings").code == 0
+
+    assert shell.read("final.xcstrings") == shell.read("new.xcstrings") != shell.read("a.xcstrings")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
