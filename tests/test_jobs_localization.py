@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import time
 from pathlib import Path
 
+import docx
 import polib
 import pytest
 import yaml
@@ -450,6 +452,57 @@ def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> No
         for leftover in project.folder.glob(".mtagent-*.tmp"):
             leftover.unlink()
     assert outcomes <= {old, new}
+
+
+def written_big(path: Path, texts: list[str]) -> list[str]:
+    """Write ``texts`` as a translation into a Word document or an XLIFF file; further words of its command."""
+    if path.suffix == ".docx":
+        source = path.with_name(f"source-{path.name}")
+        for name, content in ((source, [f"The cat {n} sat here." for n in range(len(texts))]), (path, texts)):
+            document = docx.Document()
+            for text in content:
+                document.add_paragraph(text)
+            document.save(str(name))
+        return ["-s", source.name, "-l", "en-es"]
+    unit = '<trans-unit id="u{}"><source>The cat {} sat here.</source><target>{}</target></trans-unit>\n'
+    units = "".join(unit.format(number, number, text) for number, text in enumerate(texts))
+    head = XLIFF.partition('<trans-unit id="cat">')[0]
+    path.write_text(f"{head}{units}</body></file></xliff>\n", encoding="utf-8")
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["big.docx", "big.xlf"])
+def test_kill_at_random_moments_leaves_the_old_or_the_new_document(project: Shell, name: str) -> None:
+    path = project.folder / name
+    options = written_big(path, [f"El gato {number} se sentó aquí" for number in range(600)])
+    old = path.read_bytes()
+    command = ["postedit", name, *options, "--in-place", "--lock"]
+    with start(project.folder, *command) as process:
+        assert "600 units have a new target" in process.communicate(timeout=100)[1]
+    new = path.read_bytes()
+    chance = random.Random(1)
+    killed = set()
+    for attempt in range(12):
+        path.write_bytes(old)
+        (project.folder / "mtagent.lock").unlink(missing_ok=True)
+        with start(project.folder, *command) as process:
+            # The run is stored, so that it only writes; half of the kills wait until the file is being written.
+            while attempt % 2 and process.poll() is None and path.stat().st_size == len(old):
+                if list(project.folder.glob(".mtagent-*.tmp")):
+                    break
+                time.sleep(0.0005)
+            time.sleep(chance.uniform(0, 0.01 if attempt % 2 else 3))
+            process.kill()
+            process.communicate(timeout=100)
+        assert path.read_bytes() in (old, new)
+        killed.add(process.returncode)
+        for leftover in project.folder.glob(".mtagent-*.tmp"):
+            leftover.unlink()
+        assert project(" ".join(command)).code == 0
+        assert path.read_bytes() == new
+    assert -signal.SIGKILL in killed
 
 
 # -- tags
