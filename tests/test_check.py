@@ -156,6 +156,35 @@ def test_certain_faults_are_repaired_in_place_and_locked_units_stay(shell: Shell
     assert {line.rsplit("(")[-1] for line in done.lines if line.startswith("a.xlf:")} == {"'b')"}
 
 
+def test_the_lock_file_follows_repairs_and_people_keep_what_they_edited(shell: Shell) -> None:
+    path = shell.write("de.po", *HEADER.splitlines(), 'msgid "Go, %s!"', 'msgstr ""', "", 'msgid "See"', 'msgstr ""')
+    run = ("translate", "de.po", "--source-lang", "en", "--in-place", "--lock", "--stages", "t", "--translator")
+    assert shell(*run, "command:sed -e s/Go./Geh\\ ,/ -e s/See/Siehe/").code == 0
+    assert "Geh , %s!" in path.read_text(encoding="utf-8")
+    before = shell.read("mtagent.lock")
+    fix = ("check", "de.po", "--source-lang", "en", "--fix")
+
+    assert "repaired 1 unit" in shell(*fix).err
+
+    assert "Geh, %s!" in path.read_text(encoding="utf-8")
+    after = shell.read("mtagent.lock")
+    assert [line.split("\t")[:3] for line in after] == [line.split("\t")[:3] for line in before]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    assert "2 not in the run: done before" in shell(*run, "command:cat").err
+    # A fault that a person writes is repaired, and stays the person's.
+    path.write_text(path.read_text(encoding="utf-8").replace("Geh, %s!", "Geht , %s!"), encoding="utf-8")
+    assert "repaired 1 unit" in shell(*fix).err
+    assert shell.read("mtagent.lock") == after
+    assert "1 not in the run: edited by people" in shell(*run, "command:cat").err
+
+
+def test_the_lock_file_is_named_for_repairs_only(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+
+    assert "--lock needs --fix" in shell("check", "de.po", "--source-lang", "en", "--lock", "my.lock").err
+    assert "my.lock: no such file" in shell("check", "de.po", "--source-lang", "en", "--fix", "--lock=my.lock").err
+
+
 def finding(message: str = "100 % of\nit", unit_id: str = "a:b,c") -> Finding:
     return Finding("dir/a.po", 7, unit_id, "numbers", "major", message, "source", "target")
 

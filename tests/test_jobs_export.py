@@ -560,7 +560,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
             2,
             "--systems needs a --format for other tools: mtme, marot, wmt25, pearmut, stages",
         ),
-        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
+        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like, -s"),
         ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': has no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import docx
 import polib
 import pytest
 import yaml
 from lxml import etree
 
-from bench.harness import simulator
 from mtagent.config import load
 from mtagent.errors import MtagentError
 from mtagent.formats import document_format
@@ -67,13 +67,6 @@ def project(shell: Shell) -> Shell:
         folder.mkdir(parents=True)
         (folder / "app.po").write_text(PO.replace("Language: es", f"Language: {language}"), encoding="utf-8")
     return shell
-
-
-@pytest.fixture(scope="module")
-def shaking() -> Iterator[str]:
-    """A server whose model moves, drops, doubles and invents tags in every stage."""
-    with simulator("--behaviour", "tests.simulator.chain:tags", lifetime=3000) as base_url:
-        yield base_url
 
 
 def opened(path: Path) -> LocalizationFile:
@@ -362,6 +355,39 @@ def test_a_run_is_exported_into_its_file_with_peoples_decisions(project: Shell) 
     assert (other.code, "has none of the run's texts, which are of app.xlf" in other.err) == (1, True)
 
 
+@pytest.mark.parametrize("sources", ["en/app.json", "en"])
+def test_a_run_on_a_file_with_one_language_is_exported_with_its_sources(shell: Shell, sources: str) -> None:
+    for folder, go, see in (("en", "Go there.", "See %s."), ("de", "Geh hin .", "Siehe %s .")):
+        (shell.folder / folder).mkdir()
+        shell.write(f"{folder}/app.json", json.dumps({"go": go, "see": see}))
+    assert shell(f"postedit de/app.json -s {sources} -o new.json --name r").code == 0
+    assert shell("revert r go --edit 1").code == 0
+
+    done = shell(f"export r -o final.json --like de/app.json -s {sources}")
+
+    assert done.code == 0, done.err
+    assert shell.read("final.json") == ['{"go": "Geh hin .", "see": "Siehe %s."}']
+    refused = shell("export r -o other.json --like de/app.json").last
+    assert "has the texts of one language; name the file with the sources" in refused
+    assert shell(f"export r -o {sources} --like de/app.json -s {sources} --force").code == 1
+    assert shell.read("en/app.json") == ['{"go": "Go there.", "see": "See %s."}']
+    assert "-s en: is for localization files" in shell("export r -o a.txt -s en").last
+
+
+def test_a_run_on_a_catalogue_of_several_languages_is_exported_into_its_own(shell: Shell) -> None:
+    texts = {
+        lang: {"stringUnit": {"state": "translated", "value": value}}
+        for lang, value in (("de", "Geh hin ."), ("fr", "Allez ."))
+    }
+    catalogue = {"sourceLanguage": "en", "strings": {"Go there.": {"localizations": texts}}, "version": "1.0"}
+    shell.write("a.xcstrings", json.dumps(catalogue))
+    assert shell("postedit a.xcstrings -l en-de -o new.xcstrings --name r").code == 0
+
+    assert shell("export r -o final.xcstrings --like a.xcstrings").code == 0
+
+    assert shell.read("final.xcstrings") == shell.read("new.xcstrings") != shell.read("a.xcstrings")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
@@ -426,6 +452,57 @@ def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> No
         for leftover in project.folder.glob(".mtagent-*.tmp"):
             leftover.unlink()
     assert outcomes <= {old, new}
+
+
+def written_big(path: Path, texts: list[str]) -> list[str]:
+    """Write ``texts`` as a translation into a Word document or an XLIFF file; further words of its command."""
+    if path.suffix == ".docx":
+        source = path.with_name(f"source-{path.name}")
+        for name, content in ((source, [f"The cat {n} sat here." for n in range(len(texts))]), (path, texts)):
+            document = docx.Document()
+            for text in content:
+                document.add_paragraph(text)
+            document.save(str(name))
+        return ["-s", source.name, "-l", "en-es"]
+    unit = '<trans-unit id="u{}"><source>The cat {} sat here.</source><target>{}</target></trans-unit>\n'
+    units = "".join(unit.format(number, number, text) for number, text in enumerate(texts))
+    head = XLIFF.partition('<trans-unit id="cat">')[0]
+    path.write_text(f"{head}{units}</body></file></xliff>\n", encoding="utf-8")
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["big.docx", "big.xlf"])
+def test_kill_at_random_moments_leaves_the_old_or_the_new_document(project: Shell, name: str) -> None:
+    path = project.folder / name
+    options = written_big(path, [f"El gato {number} se sentó aquí" for number in range(600)])
+    old = path.read_bytes()
+    command = ["postedit", name, *options, "--in-place", "--lock"]
+    with start(project.folder, *command) as process:
+        assert "600 units have a new target" in process.communicate(timeout=100)[1]
+    new = path.read_bytes()
+    chance = random.Random(1)
+    killed = set()
+    for attempt in range(12):
+        path.write_bytes(old)
+        (project.folder / "mtagent.lock").unlink(missing_ok=True)
+        with start(project.folder, *command) as process:
+            # The run is stored, so that it only writes; half of the kills wait until the file is being written.
+            while attempt % 2 and process.poll() is None and path.stat().st_size == len(old):
+                if list(project.folder.glob(".mtagent-*.tmp")):
+                    break
+                time.sleep(0.0005)
+            time.sleep(chance.uniform(0, 0.01 if attempt % 2 else 3))
+            process.kill()
+            process.communicate(timeout=100)
+        assert path.read_bytes() in (old, new)
+        killed.add(process.returncode)
+        for leftover in project.folder.glob(".mtagent-*.tmp"):
+            leftover.unlink()
+        assert project(" ".join(command)).code == 0
+        assert path.read_bytes() == new
+    assert -signal.SIGKILL in killed
 
 
 # -- tags
@@ -613,7 +690,6 @@ def test_a_second_run_with_the_lock_has_nothing_to_do(locked: Shell) -> None:
     assert (done.code, "nothing to work on; no model was asked" in done.err) == (0, True), done.err
     assert "6 not in the run: done before, by the lock file" in done.err
     assert locked.read("mtagent.lock") == lock
-    assert locked("postedit --frozen app.xlf locales").code == 1, "the text without a target is new"
 
 
 def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
@@ -626,6 +702,17 @@ def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
     done = project("postedit --frozen locales")
     assert (done.code, "locales/es/app.po:11: 'Hello small world.' is new or changed" in done.err) == (1, True)
     assert len(project.runs()) == 1
+
+
+def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shell) -> None:
+    done = locked("postedit --frozen app.xlf locales")
+    assert (done.code, "app.xlf:8: 'new' is new or changed" in done.err) == (1, True), done.err
+    assert "1 text without a target, and no model or MT system to translate with" in done.last
+    assert done.last.endswith("or leave such texts out with --not new")
+    done = locked("postedit --frozen app.xlf locales --base-url http://127.0.0.1:9/v1 --model m")
+    assert (done.code, "1 text new or changed since mtagent.lock was written" in done.last) == (1, True), done.err
+    done = locked("postedit --frozen app.xlf locales --not new")
+    assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True), done.err
 
 
 def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:

@@ -233,8 +233,10 @@ async def improve(
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
-        first = (stages or plan.stages)[0]
-        return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
+        if from_memory(segment, None, skip=plan.skip_translation_guards) is None:
+            first = (stages or plan.stages)[0]
+            return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
+        stages = ["translate", *stages]  # which takes the memory's text
     steps: list[Step] = []
     has_begun = False
     for stage in stages:

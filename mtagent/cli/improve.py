@@ -171,7 +171,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
                 "--repeat is not for localization files: run the command once for each seed, with -o"
             )
         if is_frozen:
-            show_stale(files.localization)
+            show_stale(files.localization, config)
         _refuse_unclear_output(files, dry_run=dry_run)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
@@ -250,16 +250,22 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
         raise click.UsageError("several files need a folder: name it with -o, or write them with --in-place")
 
 
-def show_stale(localization: LocalizationInputs) -> Never:
+def show_stale(localization: LocalizationInputs, config: Config) -> Never:
     """List the texts that are new or changed since the lock file was written, and exit with 1 if there are some."""
-    stale = localization.opened().stale()
+    stale, untranslatable = localization.opened(config).stale()
     for line in stale[:_MOST_LISTED]:
         say(f"mtagent: {line} is new or changed")
-    if stale:
+    if untranslatable:
+        say(
+            f"mtagent: {counted(untranslatable, 'text')} without a target, and no model or MT system to translate with: "
+            "set one (OPENAI_API_KEY, --base-url, --llm or --translator), or leave such texts out with --not new"
+        )
+    if len(stale) > untranslatable:
         say(
             f"mtagent: {counted(len(stale), 'text')} new or changed since {localization.lock} was written; run the "
             "command without --frozen"
         )
+    if stale:
         sys.exit(1)
     say(f"mtagent: all texts are as in {localization.lock}")
     sys.exit(0)

@@ -170,6 +170,8 @@ class LocalizationFiles:
     """The language to take from a file of several, and of a file that names none."""
     other_languages: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Notes with the translation into other languages, by id and source."""
+    remembered: frozenset[tuple[Path, str]] = frozenset()
+    """Units, by file and id, that get a target from a translation memory although nothing translates."""
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -203,9 +205,15 @@ class LocalizationFiles:
                 return _DONE
             if standing == "edited" and not self.force_edited:
                 return _EDITED
-        if not self.translates and _target_of(unit) is None:
+        if not self.translates and _target_of(unit) is None and (path, unit.id) not in self.remembered:
             return _NOTHING_TRANSLATES
         return None
+
+    def untranslatable(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[tuple[Path, str, Segment]]:
+        """The units that are left out because nothing translates them: file, id and segment."""
+        for document, unit, reason in self.examined():
+            if reason == _NOTHING_TRANSLATES:
+                yield document.path, unit.id, self.segment_of(document, unit, defaults)
 
     def refuse_untranslated(self, *, any_of_them: bool) -> None:
         """Raise :class:`ConfigError` if nothing translates the units without a target, and all units lack one.
@@ -247,13 +255,15 @@ class LocalizationFiles:
         rows = [(*row, f"{count:,}") for row, count in counts.items()]
         return Table("units", ("file", "state", "worked on", "units"), tuple(rows), labels=3)
 
-    def stale(self) -> list[str]:
-        """``file:line`` and id of each unit that is to be worked on."""
+    def stale(self) -> tuple[list[str], int]:
+        """``file:line`` and id of each unit that is new or changed, and how many of them nothing translates."""
         stale = []
+        untranslatable = 0
         for document, unit, reason in self.examined():
-            if reason is None:
+            if reason in (None, _NOTHING_TRANSLATES):
                 stale.append(f"{document.path}:{unit.line}: {shown_id(unit.id)}")
-        return stale
+                untranslatable += reason is not None
+        return stale, untranslatable
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write the only file, with the texts of its units, to ``path``; returns how many units have a text.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import regex
 
@@ -39,7 +40,8 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def _passages(path: Path, file: DecodedFile) -> list[Passage]:
+def _passages(path: Path, file: DecodedFile, definitions: dict[str, Any]) -> list[Passage]:
+    """The passages of a file; the destinations that its links name go into ``definitions``."""
     content = file.content
     front_matter = _FRONT_MATTER.match(content)
     if front_matter:  # blank lines in its place keep the numbers of lines
@@ -54,7 +56,7 @@ def _passages(path: Path, file: DecodedFile) -> list[Passage]:
     passages = []
     kind = ""
     row, column = -1, 0  # where the last cell ended
-    for token in _parser().parse(content):
+    for token in _parser().parse(content, definitions):
         kind = _KINDS.get(token.type, kind)
         if token.type != "inline" or token.map is None:
             continue
@@ -104,11 +106,12 @@ class MarkdownFile(ProseFile):
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
         files: dict[Path, DecodedFile] = {}
+        self._definitions: dict[str, Any] = {}  # of links: the environment of the parser
 
         def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
             data = content_of(path_of_file)
             files[path_of_file] = decoded(path_of_file, data)
-            return data, _passages(path_of_file, files[path_of_file])
+            return data, _passages(path_of_file, files[path_of_file], self._definitions)
 
         super().__init__(path, source, target_lang, read)
         self._file = files[path]
@@ -129,7 +132,32 @@ class MarkdownFile(ProseFile):
             return "ends with a backslash, which would join its cell with the next one; write two"
         if _blocks(target) != _blocks(unit.source):
             return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
+        return self._mark_fault(unit, target)
+
+    def _mark_fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Which code or link ``target`` loses or invents. An old target may have others than its source."""
+        in_source, used = self._marks(unit.source), self._marks(target)
+        in_old_target = in_source if unit.target is None else self._marks(unit.target)
+        lost = sorted((in_source & in_old_target) - used)
+        if lost:
+            return f"loses {' '.join(lost)}, which the source has; put it back"
+        invented = sorted(used - (in_source | in_old_target))
+        if invented:
+            return f"has {' '.join(invented)} once too often; take it out"
         return None
+
+    def _marks(self, text: str) -> Counter[str]:
+        """The code, the HTML and the destinations of links and pictures in a text, which are the same in any language."""
+        marks: Counter[str] = Counter()
+        for block in _parser().parse(text, self._definitions):
+            for token in block.children or ():
+                if token.type == "code_inline":
+                    marks[f"`{token.content}`"] += 1
+                elif token.type == "html_inline":
+                    marks[token.content] += 1
+                elif token.type in ("link_open", "image"):
+                    marks[f"({token.attrs.get('href') or token.attrs.get('src')})"] += 1
+        return marks
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """For each passage, one edit from its first to its last line."""

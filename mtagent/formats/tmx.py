@@ -151,12 +151,14 @@ def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineCode]:
 class TranslationMemory:
     """Finds the entries that equal a text, or are similar to it; they are indexed when a language pair is first used.
 
-    ``entries`` are further ones, such as the approved units of the files that are worked on.
+    ``entries`` are further ones, such as the approved units of the files that are worked on. Without ``warns``, a file
+    that lacks a language pair isn't reported.
     """
 
-    def __init__(self, paths: Iterable[Path], entries: Iterable[MemoryEntry] = ()) -> None:
+    def __init__(self, paths: Iterable[Path], entries: Iterable[MemoryEntry] = (), *, warns: bool = True) -> None:
         self._files = [TmxFile(path) for path in paths]
         self._entries = list(entries)
+        self._warns = warns
         self._indices: dict[tuple[str, str], _Index] = {}
 
     def matches(self, segment: Segment) -> tuple[MemoryMatch, ...]:
@@ -170,7 +172,7 @@ class TranslationMemory:
         entries: list[MemoryEntry] = []
         for file in self._files:
             entries_of_file = list(file.entries(source_lang, target_lang))
-            if not entries_of_file:
+            if not entries_of_file and self._warns:
                 logger.warning(
                     "%s: has nothing for %s-%s; its languages: %s",
                     *(file.path, source_lang, target_lang, ", ".join(file.languages) or "none"),

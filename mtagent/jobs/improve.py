@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.chain.calibration import read
-from mtagent.chain.chain import Plan, improve
+from mtagent.chain.chain import Plan, from_memory, improve
 from mtagent.chain.decided_text import DecidedRun
 from mtagent.chain.guards import listed
 from mtagent.chain.translation import refusals
@@ -248,7 +248,7 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             domains[segment.domain] = None
         if segment.source.strip():
             with_words += 1
-            workable += segment.translation is not None
+            workable += segment.translation is not None or from_memory(segment, None) is not None
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent import formats
+from mtagent.chain.chain import from_memory
 from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
@@ -168,22 +169,53 @@ class LocalizationInputs:
         return outputs
 
     def opened(self, config: Config | None = None) -> LocalizationFiles:
-        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them.
+        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them,
+        and the translation memory has no target for them.
 
-        Raises :class:`ConfigError` for a file of another kind.
+        Raises :class:`ConfigError` for a file of another kind, and for a lock without the sources of running text.
         """
         translates = config is None or "translate" in (config.effective().stages or ())
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
+        for path, form in zip(paths, forms, strict=True):
+            if self.lock is not None and self.sources is None and form.name in formats.RUNNING_TEXT:
+                raise ConfigError(
+                    f"{path}: a lock file needs the source texts, which a translation in place replaces; name their "
+                    "file with -s"
+                )
         lock = Lock(self.lock) if self.lock is not None else None
         files = LocalizationFiles(
             paths, forms, lock, self.force_edited, translates,
             self.only, self.not_, self.marks, self.sources, self.target_lang,
         )  # fmt: skip
+        if config is not None and not translates:
+            files = replace(files, remembered=_remembered(files, config))
         if not self.second:
             return files
         others = [(path, formats.document_format(path)) for path in self.second]
         return replace(files, other_languages=in_other_languages(files, others))
+
+
+def _memory_of(reader: object, config: Config, *, warns: bool = True) -> TranslationMemory | None:
+    """The translation memory: the files that ``config`` names, and the approved units of localization files."""
+    entries = []
+    if config.own_memory and config.preset != "paper" and isinstance(reader, LocalizationFiles):
+        entries = list(reader.approved(segment_defaults(config)))
+    if not entries and not config.memory:
+        return None
+    return TranslationMemory(config.memory, entries, warns=warns)
+
+
+def _remembered(files: LocalizationFiles, config: Config) -> frozenset[tuple[Path, str]]:
+    """The units without a target that the translation memory has a usable translation for."""
+    memory = _memory_of(files, config, warns=False)
+    units = []
+    if memory is not None:
+        for path, unit_id, segment in files.untranslatable(segment_defaults(config)):
+            [matched] = with_matches([segment], memory)
+            if from_memory(matched, None, skip=config.skip_guards) is not None:
+                units.append((path, unit_id))
+    return frozenset(units)
 
 
 @dataclass(frozen=True)
@@ -386,13 +418,7 @@ class OpenFiles:
 
     @cached_property
     def _memory(self) -> TranslationMemory | None:
-        """The translation memory: the files that the settings name, and the approved units of localization files."""
-        entries = []
-        if self.config.own_memory and self.config.preset != "paper" and isinstance(self.reader, LocalizationFiles):
-            entries = list(self.reader.approved(segment_defaults(self.config)))
-        if not entries and not self.config.memory:
-            return None
-        return TranslationMemory(self.config.memory, entries)
+        return _memory_of(self.reader, self.config)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
