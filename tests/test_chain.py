@@ -68,7 +68,7 @@ async def test_each_stage_improves_the_text_and_every_call_is_accounted_for() ->
     chain = await improve(segment(translation=None), plan(llm))
     assert [(step.stage, step.verdict) for step in chain.steps] == [(stage, "kept") for stage in TPP]
     assert [step.text for step in chain.steps] == [BAD.replace("errado", w) for w in ("errado", "acertado", "correcto")]
-    assert chain.steps[1].reason == "rubric-mqm -3 -> -1: better"
+    assert chain.steps[1].reason == "rubric-mqm (scripted) -3 -> -1: better"
     assert chain.usage == Usage(calls=6, input_tokens=60, output_tokens=12, cost=3.0)
     asked = [call.purpose for step in chain.steps for call in step.calls]
     assert asked == [request.purpose for request in llm.requests]
@@ -212,15 +212,14 @@ async def test_a_tie_keeps_the_earlier_text() -> None:
 
     step = await only_step(segment(), plan(model(indifferent), ("postedit",)))
     assert (step.text, step.verdict, step.edits[0].outcome) == (BAD, "rejected", "rejected")
-    assert step.reason == step.edits[0].detail == "rubric-mqm -3 -> -3: a tie keeps the earlier text"
+    assert step.reason == step.edits[0].detail == "rubric-mqm (scripted) -3 -> -3: a tie keeps the earlier text"
 
 
 async def test_pairwise_asks_in_both_orders_and_keeps_what_wins_both() -> None:
     llm = model()
     chain = await improve(segment(), plan(llm, gate="pairwise"))
     assert [r.purpose for r in llm.requests] == ["rate", "judge", "judge", "proofread", "judge", "judge"]
-    signature = prompts.load("compare").signature
-    assert chain.steps[0].reason == f"compared in both orders by scripted ({signature}): after, after"
+    assert chain.steps[0].reason == "scripted, comparing both texts: prefers the new text"
     assert [call.purpose for call in chain.steps[0].calls] == ["rate", "judge", "judge"]
     assert chain.steps[0].usage.cost == 1.5
 

@@ -116,8 +116,8 @@ async def test_a_comparing_judge_has_each_challenge_the_best_so_far_at_two_calls
     assert [cause.against for cause in step.cause.candidates] == [None, 1, None, 1]
     choices = [cause.judgements[0].choices[0] for cause in step.cause.candidates]
     assert choices == ["after", "before", "after", "after"]
-    assert step.reason.startswith("candidate 4 of 4 kept: 1: compared in both orders by scripted")
-    assert " | 2 against 1: compared" in step.reason
+    assert step.reason.startswith("candidate 4 of 4 kept: 1: scripted, comparing both texts: prefers the new text")
+    assert " | 2 against 1: scripted, comparing both texts: prefers the earlier text" in step.reason
 
 
 @pytest.mark.parametrize("kind", ["rate", "gain"])

@@ -21,7 +21,19 @@ from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
 from mtagent.llm.protocol import RequestOptions
-from mtagent.records import Call, Completion, Message, Rating, RatingRole, Segment, Term, Usage
+from mtagent.records import (
+    Call,
+    Choice,
+    Completion,
+    DecidedCause,
+    Judgement,
+    Message,
+    Rating,
+    RatingRole,
+    Segment,
+    Term,
+    Usage,
+)
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="s", source_lang="en", target_lang="es")
@@ -72,10 +84,43 @@ async def test_pairwise_keeps_only_what_wins_in_both_orders(first: str, second: 
     decision = await PairwiseGate(llm).decide(SEGMENT, "old", "new", ask)
     assert decision.keep is keep
     assert len(decision.calls) == 2
-    assert decision.cause.sentence.startswith(f"compared in both orders by scripted ({load('compare').signature}): ")
+    assert decision.cause.sentence.startswith("scripted, comparing both texts: ")
     shown = [without_codes(request.messages[-1].content) for request in llm.requests]
     assert "<translation_a>old</translation_a>" in shown[0]
     assert "<translation_a>new</translation_a>" in shown[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "signature", "plain"),
+    [
+        (
+            "m (compare@3#c6e863ae)",
+            "pairwise|model:m|prompt:compare@3#c6e863ae|reference:no",
+            "m, comparing both texts",
+        ),
+        ("gemba-da", "gemba-da|model:m|prompt:gemba-da@1#0a1b2c3d|temperature:0.0", "gemba-da (m)"),
+        ("gemba-da", "gemba-da|model:m:free|prompt:gemba-da@1#0a1b2c3d|samples:3", "gemba-da (m:free, asked 3 times)"),
+        ("cometkiwi", "cometkiwi|model:Unbabel/wmt22-cometkiwi-da|comet:2.2", "cometkiwi"),
+        ("rules", "rules (no signature)|class:mtagent.Rules#0a1b2c3d", "rules"),
+        ("stored without one", "", "stored without one"),
+    ],
+)
+def test_people_read_the_name_of_a_judge_without_prompts_and_hashes(name: str, signature: str, plain: str) -> None:
+    assert Judgement(judge=name, signature=signature).plain_name == plain
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        (("before", "before"), "prefers the earlier text"),
+        (("tie", "tie"), "prefers neither text"),
+        (("after", "tie"), "undecided, it prefers the new text in one order and neither text in the other"),
+        (("before", "after"), "undecided, it chose the same place in both orders"),
+    ],
+)
+def test_choices_are_put_into_words(choices: tuple[Choice, ...], words: str) -> None:
+    judgement = Judgement(judge="judge", choices=choices)
+    assert DecidedCause(kind="choices", judgements=(judgement,)).sentence == f"judge: {words}"
 
 
 def test_a_gate_that_asks_says_whom() -> None:

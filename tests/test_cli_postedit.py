@@ -447,10 +447,10 @@ def test_a_judge_that_chooses_by_place_is_named_once(quiet: str, long: Shell) ->
     with scripted_server() as server:
         server.answer = always_first
         done = long(f"{LONG} --model m --base-url {server.url}/v1 --gate pairwise --limit 30 {quiet}")
-    assert done.err.count("the judge m (compare@") == 1
+    assert done.err.count("the judge (m, comparing both texts) contradicted itself") == 1
     assert "contradicted itself in 20 of its last 20 comparisons" in done.err
     show = long("runs show mine 1")
-    assert "before, after (the same place in both orders)" in show.out
+    assert "m, comparing both texts: undecided, it chose the same place in both orders" in show.out
 
 
 @pytest.mark.loopback

@@ -127,7 +127,7 @@ def test_safe_never_keeps_the_wrong_post_edit_of_multi_agent_mt_table_5(
     steps = chain.by_stage()
     assert steps["postedit"].proposed == table_5["postedit"]
     assert steps["postedit"].verdict == "rejected"
-    assert steps["postedit"].reason == "rubric-mqm -2 -> -6: worse"
+    assert steps["postedit"].reason == "rubric-mqm (scripted) -2 -> -6: worse"
     assert [step.text for step in chain.steps].count(table_5["postedit"]) == 0
     assert chain.text == table_5[kept]
 

@@ -192,7 +192,7 @@ def test_a_judged_edit_is_a_chain_of_one_step_that_decides_nothing(shell: Shell)
         assert judgement.after == round(taught.seen("small", only.proposed or ""), 2)
         assert only.cause.teacher is not None
         assert only.cause.teacher.signature.startswith("pairwise|model:small")
-        assert "; taught by compared in both orders by small" in only.reason
+        assert "; taught by small, comparing both texts: " in only.reason
         assert (len(only.calls), [rating.role for rating in only.ratings]) == (4, ["before", "after"])
 
 

@@ -21,7 +21,7 @@ from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.gathering import finished
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
-from mtagent.records import Call, Choice, Segment, contradict
+from mtagent.records import Call, Choice, Segment, contradict, plain_judge_name
 
 logger = logging.getLogger(__name__)
 WATCHED = 20
@@ -61,8 +61,8 @@ class Pairwise:
         self._reference = reference
         self._prompt = prompts.load("compare-reasoned" if reason else "compare", prompts_folder)
         self.reply_tokens = REASONED_TOKENS if reason else BARE_TOKENS
-        self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
+        self.label = plain_judge_name(self.name, self.signature)
         self._contradicted: deque[bool] = deque(maxlen=WATCHED)
         self._is_reported = False
 
@@ -89,7 +89,7 @@ class Pairwise:
             return
         self._is_reported = True
         logger.warning(
-            "the judge %s contradicted itself in %d of its last %d comparisons (ties in both orders left out): it "
+            "the judge (%s) contradicted itself in %d of its last %d comparisons (ties in both orders left out): it "
             "chose the same place, A or B, whichever text was there; such comparisons decide nothing: name another "
             "model or another judge",
             self.label,

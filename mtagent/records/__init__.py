@@ -60,6 +60,7 @@ from mtagent.records.ratings import (
     Side,
     Term,
     comparable,
+    plain_judge_name,
     same_rater,
 )
 
@@ -114,6 +115,7 @@ __all__ = [
     "contradict",
     "guards_of",
     "judgements_of",
+    "plain_judge_name",
     "read_cause",
     "same_rater",
 ]

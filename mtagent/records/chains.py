@@ -25,7 +25,7 @@ from pydantic import (
 
 from mtagent.errors import MtagentError, StepFailed
 from mtagent.records.calls import Call, Record, Usage
-from mtagent.records.ratings import ErrorSpan, Rating, RatingRole, Segment
+from mtagent.records.ratings import ErrorSpan, Rating, RatingRole, Segment, plain_judge_name
 
 Choice = Literal["before", "after", "tie"]
 
@@ -49,6 +49,11 @@ class Judgement(Record):
     before: float | None = None
     after: float | None = None
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def plain_name(self) -> str:
+        """The judge, as :func:`mtagent.records.plain_judge_name` writes it."""
+        return plain_judge_name(self.judge, self.signature)
 
     @property
     def contradicts_itself(self) -> bool:
@@ -376,12 +381,25 @@ def guards_of(cause: Cause) -> tuple[str, ...]:
 
 
 def _in_words(judgement: Judgement) -> str:
+    name = judgement.plain_name
     if judgement.choices:
-        doubt = " (the same place in both orders)" if judgement.contradicts_itself else ""
-        return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}{doubt}"
+        return f"{name}: {_choices_in_words(judgement.choices)}"
     if judgement.before is None or judgement.after is None:
-        return f"{judgement.judge}: nothing"
-    return f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"
+        return f"{name}: nothing"
+    return f"{name} {judgement.before:g} -> {judgement.after:g}"
+
+
+_CHOICE_WORDS: dict[Choice, str] = {"before": "the earlier text", "after": "the new text", "tie": "neither text"}
+
+
+def _choices_in_words(choices: tuple[Choice, ...]) -> str:
+    """Which text a judge preferred in both orders."""
+    if contradict(choices):
+        return "undecided, it chose the same place in both orders"
+    preferred = [_CHOICE_WORDS[choice] for choice in dict.fromkeys(choices)]
+    if len(preferred) == 1:
+        return f"prefers {preferred[0]}"
+    return f"undecided, it prefers {preferred[0]} in one order and {preferred[1]} in the other"
 
 
 Stage = Literal["translate", "rerank", "rules", "postedit", "proofread"]

@@ -229,5 +229,24 @@ def same_rater(signature: str, other: str) -> bool:
     return first == second
 
 
+def plain_judge_name(name: str, signature: str) -> str:
+    """The name of a judge for people who decide on texts: without prompts, settings and hashes.
+
+    ``gpt-6-luna, comparing both texts`` for ``pairwise``, and ``gemba-da (gpt-6-luna, asked 3 times)`` for an
+    evaluator that asks a model. For any other judge, and without a ``signature``, the ``name`` as it is.
+    """
+    method, *parts = signature.split("|")
+    values = {}
+    for part in parts:
+        key, _, value = part.partition(":")
+        values.setdefault(key, value)  # an evaluator that asks a second one has the model of both
+    if "model" not in values or "prompt" not in values:
+        return name
+    if method == "pairwise":
+        return f"{values['model']}, comparing both texts"
+    samples = f", asked {values['samples']} times" if "samples" in values else ""
+    return f"{name} ({values['model']}{samples})"
+
+
 def _without(signature: str, *beginnings: str) -> str:
     return "|".join(part for part in signature.split("|") if not part.startswith(beginnings))
