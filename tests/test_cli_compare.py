@@ -73,7 +73,7 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
     assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0.0000", "$0.0000", "$0.0000"]
     assert "(change: since the row before; final: since given)" in done.out
     assert "(dollars as paid at the time of the run; per point of chrF2 gained)" in done.out
-    assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
+    assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("edited %|TER between rows|nrefs:1")
 
 
 def test_markdown_and_latex_with_names_of_any_kind(improved: Shell) -> None:
@@ -367,7 +367,7 @@ def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:
 
 
 def test_the_metric_that_decides(improved: Shell) -> None:
-    assert "(regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
+    assert "regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
     assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
     refused = improved("compare r --deciding comet")
     assert (refused.code, refused.out) == (1, "")

@@ -269,7 +269,7 @@ def _ways(variant: paper.Variants) -> list[float | None]:
     """TER from stage to stage, and from the first texts to the last."""
     last = next(row for row in variant.comparison.rows if (row.run, row.stage) == (variant.postedit.run, "final"))
     rows = (variant.postedit, variant.proofread, None if variant.proofread is None else last)
-    return [None if row is None or row.moved is None else row.moved.ter for row in rows]
+    return [None if row is None or row.moved is None else row.moved.edited_percent for row in rows]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

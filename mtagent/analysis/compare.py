@@ -450,7 +450,7 @@ def _with_scores(
                 gain = (deciding.difference or 0.0) * (1 if deciding.score.higher_is_better else -1)
             ter = ter_to(former.texts, row.texts, target_lang, ter_metric)
             characters = characters_to(former.texts, row.texts)
-            edit_signatures[f"TER between rows|{ter.signature}"] = None
+            edit_signatures[f"edited %|TER between rows|{ter.signature}"] = None
             edit_signatures[f"characters|{characters.signature}"] = None
             row = replace(row, moved=_moved(former, row, ter.value, int(characters.value), place, gain))
         row = _with_prices(row, former, gain)
@@ -459,16 +459,16 @@ def _with_scores(
 
 
 def _moved(
-    former: ComparedTexts, row: ComparedTexts, ter: float, characters: int, place: int | None, gain: float
+    former: ComparedTexts, row: ComparedTexts, edited_percent: float, characters: int, place: int | None, gain: float
 ) -> Moved:
     """How ``row`` differs from ``former``, with what the deciding metric finds if there is one."""
     changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
-    moved = Moved(ter, characters, changed / len(row.texts))
+    moved = Moved(edited_percent, characters, changed / len(row.texts))
     if place is None:
         return moved
     gains = gains_of(former, row, place)
     regressed = np.count_nonzero(gains < -NOISE)
-    gain_to_edit = gain / ter if ter > 0 else None
+    gain_to_edit = gain / edited_percent if edited_percent > 0 else None
     return replace(moved, regressed=float(regressed / len(gains)), gain_to_edit=gain_to_edit)
 
 

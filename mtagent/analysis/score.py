@@ -130,7 +130,7 @@ class ScoreOptions:
     pairs: Sequence[Pair] = ()
     """The differences to test; by default each system is tested against the first one."""
     edits_from: str | None = None
-    """A system: TER and characters from its texts to the texts of the others are added."""
+    """A system: edited words and characters from its texts to the texts of the others are added."""
     systems: Sequence[str] = ()
     """The systems to read from files or a run; all if empty."""
     comet_python: Path | None = None
@@ -435,17 +435,17 @@ def _refuse_single_references(metrics: Sequence[Metric]) -> None:
 
 
 def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> list[tuple[SystemScore, ...]]:
-    """TER and characters from the texts of the system ``start`` to the texts of each system."""
+    """Edited words and characters from the texts of the system ``start`` to the texts of each system."""
     metric = Overlap("ter", target_lang)
-    ter, characters = list[SystemScore](), list[SystemScore]()
+    edited, characters = list[SystemScore](), list[SystemScore]()
     for system, translations in texts.items():
-        for scores, score in (
-            (ter, ter_to(texts[start], translations, target_lang, metric)),
-            (characters, characters_to(texts[start], translations)),
-        ):
-            name = f"{score.metric} from {start}"
-            scores.append(SystemScore(system, score.model_copy(update={"metric": name})))
-    return [tuple(ter), tuple(characters)]
+        words = ter_to(texts[start], translations, target_lang, metric)
+        # The name TER is left to the metric against a reference.
+        renamed = {"metric": f"edited % from {start}", "signature": f"TER between systems|{words.signature}"}
+        edited.append(SystemScore(system, words.model_copy(update=renamed)))
+        distance = characters_to(texts[start], translations)
+        characters.append(SystemScore(system, distance.model_copy(update={"metric": f"characters from {start}"})))
+    return [tuple(edited), tuple(characters)]
 
 
 def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:

@@ -146,7 +146,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 @click.option(
     "--edits-from",
     metavar="SYSTEM",
-    help="Add the edits from this system's texts to the others', in TER and characters.",
+    help="Add the edits from this system's texts to the others', in words per 100 and in characters.",
 )
 @click.option(
     "-f",

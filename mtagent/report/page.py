@@ -268,7 +268,7 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
     columns += [
         ("changed", "segments with another text than in the row before"),
         ("got worse", f"segments whose own score is worse than before, by {deciding}"),
-        ("TER", "words edited per 100 words, from the row before"),
+        ("edited %", "words edited per 100 words, from the row before; no reference is involved"),
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
         ("failed", "segments on which the stage failed; they kept the last accepted text"),
@@ -317,13 +317,13 @@ def extremes(comparison: RunComparison, *, only_runs: bool = False) -> list[tupl
 
 
 def _change_cells(moved: Moved | None, segments: int) -> list[SummaryCell]:
-    """Changed segments, segments that got worse, and TER."""
+    """Changed segments, segments that got worse, and edited words."""
     if moved is None:
         return [_EMPTY] * 3
     regressed = _EMPTY
     if moved.regressed is not None:
         regressed = _share(moved.regressed, segments)
-    return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.ter))]
+    return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.edited_percent))]
 
 
 def _outcome_cells(outcomes: Outcomes | None) -> list[SummaryCell]:
