@@ -444,20 +444,21 @@ def rate_each(
     candidates = [
         side_by_side(segment, candidate.translations) for segment, candidate in zip(in_context, candidates, strict=True)
     ]
+    return _ratings_of(candidates, config, own)
 
-    async def ratings() -> AsyncGenerator[Rated, None]:
-        async with assembled_evaluator(config, own) as ready_evaluator:
-            results = in_order(
-                candidates,
-                partial(rate_segment, evaluator=ready_evaluator, published=config.preset == "paper"),
-                concurrency=config.concurrency,
-            )
-            async with aclosing(results):  # if the caller stops early, no task is left that calls a closed model
-                async for rated in results:
-                    for result in rated:
-                        yield result
 
-    return ratings()
+async def _ratings_of(candidates: Sequence[Candidates], config: Config, own: OwnParts) -> AsyncGenerator[Rated, None]:
+    """The ratings of ``candidates`` in order, each as soon as it is ready."""
+    async with assembled_evaluator(config, own) as evaluator:
+        results = in_order(
+            candidates,
+            partial(rate_segment, evaluator=evaluator, published=config.preset == "paper"),
+            concurrency=config.concurrency,
+        )
+        async with aclosing(results):  # if the caller stops early, no task is left that calls a closed model
+            async for rated in results:
+                for result in rated:
+                    yield result
 
 
 def make_candidates(
