@@ -52,8 +52,8 @@ from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
 
 if TYPE_CHECKING:
-    from mtagent.jobs.engines import Engine
     from mtagent.jobs.estimate import Rendered
+    from mtagent.jobs.tables import Engine
 
 TRANSLATE_EXAMPLES = """\b
 Examples:

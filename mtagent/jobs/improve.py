@@ -19,8 +19,7 @@ from mtagent.formats.jsonl import write_details
 from mtagent.formats.localization import LocalizationFiles, Written
 from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
-from mtagent.jobs.inputs import Files, OpenFiles
-from mtagent.jobs.language_check import LanguageCheck, refuse_wrong_languages
+from mtagent.jobs.inputs import Files, LanguageCheck, OpenFiles, refuse_wrong_languages
 from mtagent.jobs.parts import (
     OwnParts,
     assembled,
@@ -42,7 +41,7 @@ from mtagent.text import languages
 from mtagent.text.amounts import counted
 
 if TYPE_CHECKING:
-    from mtagent.jobs.engines import Engine
+    from mtagent.jobs.tables import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +166,7 @@ class _FileWork:
         self, engine: Engine, store: Store
     ) -> Callable[[Run, Callable[[Chain], Outcome]], Awaitable[None]]:
         """The work on all segments by the workers of ``engine``, in place of :meth:`improve`."""
-        from mtagent.jobs.engines import improve_elsewhere, refuse_dependent
+        from mtagent.jobs.tables import improve_elsewhere, refuse_dependent
 
         config = self.inputs.config
         refuse_dependent(config, is_settled=self.plan.unlabelled is None)

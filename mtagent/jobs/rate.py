@@ -28,8 +28,14 @@ from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.batches import in_words, of_rating, refuse_unfit
 from mtagent.jobs.context import with_context
-from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
-from mtagent.jobs.language_check import LANGUAGE_SAMPLE, LanguageCheck, refuse_wrong_languages
+from mtagent.jobs.inputs import (
+    LANGUAGE_SAMPLE,
+    LanguageCheck,
+    RatingInputs,
+    content_hashes,
+    files_named,
+    refuse_wrong_languages,
+)
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
