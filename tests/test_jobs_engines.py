@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.config import Config, load
 from mtagent.errors import BudgetSpent, ConfigError
-from mtagent.jobs import engines
+from mtagent.jobs import tables
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.tables import LEDGER, TableImprover

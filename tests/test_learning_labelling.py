@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.learning.gain import RIDGE
-from mtagent.learning.labelling import by_leverage
+from mtagent.learning.gain import RIDGE, by_leverage
 from tests import stored
 from tests.commands import Done, Shell
 from tests.test_learning_reading import EDIT, SIDES, edits

@@ -10,7 +10,7 @@ from mtagent.errors import StoreError
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.store import Store
-from mtagent.store.merging import merge, parts_of
+from mtagent.store.store import merge_runs, shards_in
 from tests.commands import Shell
 from tests.jobs import improving
 
@@ -63,7 +63,7 @@ def test_stores_that_do_not_fit_are_refused_and_nothing_is_left(stores: list[str
     run = Agent(llm=improving()).run("texts", store=shell.folder / "texts.db")
     run.improve(make_segments(["Another text."], ["Otro texto."], "en", "es"))
     with pytest.raises(StoreError, match=message), Store(shell.folder / "out.db") as target:
-        merge(parts_of([Path(name) for name in stores]), target, "merged", order=str)
+        merge_runs(shards_in([Path(name) for name in stores]), target, "merged", order=str)
     with Store(shell.folder / "out.db") as target:
         assert target.runs() == []
 

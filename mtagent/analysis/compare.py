@@ -231,9 +231,7 @@ def compare_staged(
     warnings += _about_texts(rows, report, signatures)
     contrasts = _contrasts(rows, printed, pairs, report)
     warnings += _about_correction(contrasts, report.resampling)
-    parts = _parts(by, rows, segments, metrics, pairs, report)
-    for grouping, parts_of_grouping in parts.items():
-        parts[grouping] = _with_costs(parts_of_grouping, rows, runs, bills)
+    parts = _with_costs(_parts(by, rows, segments, metrics, pairs, report), rows, runs, bills)
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -298,20 +296,27 @@ def _parts(
 
 
 def _with_costs(
-    parts: Sequence[Part], rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills
-) -> tuple[Part, ...]:
-    """``parts`` with what their segments cost, by row."""
-    parts_with_costs = []
-    for part in parts:
-        costs: dict[str, Cost] = {}
-        for run in runs:
-            part_segments = [run.segments[place] for place in part.places]
-            by_system = bills.costs(replace(run, segments=tuple(part_segments))).by_system
-            for row in rows:
-                if row.run == run.name and row.cost is not None and row.stage is not None:
-                    costs[row.name] = by_system[row.stage]
-        parts_with_costs.append(replace(part, costs=costs))
-    return tuple(parts_with_costs)
+    parts: Mapping[str, Sequence[Part]], rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills
+) -> dict[str, tuple[Part, ...]]:
+    """The ``parts`` of each grouping with what their segments cost, by row."""
+    with_costs: dict[str, tuple[Part, ...]] = {}
+    for grouping, parts_of_grouping in parts.items():
+        with_costs[grouping] = tuple(
+            replace(part, costs=_costs_of(part, rows, runs, bills)) for part in parts_of_grouping
+        )
+    return with_costs
+
+
+def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:
+    """What the segments of ``part`` cost, by row."""
+    costs: dict[str, Cost] = {}
+    for run in runs:
+        part_segments = [run.segments[place] for place in part.places]
+        by_system = bills.costs(replace(run, segments=tuple(part_segments))).by_system
+        for row in rows:
+            if row.run == run.name and row.cost is not None and row.stage is not None:
+                costs[row.name] = by_system[row.stage]
+    return costs
 
 
 def _reviews(runs: Sequence[StagedRun]) -> dict[str, ReviewSummary] | None:

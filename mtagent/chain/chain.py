@@ -226,8 +226,7 @@ async def improve(
     unfinished chain if such an error or a cancellation stops it after a step, or after a reply that was paid for. Its
     last step has failed, unless ``on_step`` was running.
     """
-    work = _SegmentWork(segment, plan)
-    end = None if within is None else asyncio.get_running_loop().time() + within
+    work = _SegmentWork(segment, plan, within)
     stages = [stage for stage in plan.stages if _applies(stage, segment, only)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
@@ -238,36 +237,20 @@ async def improve(
             return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
         stages = ["translate", *stages]  # which takes the memory's text
     steps: list[Step] = []
-    has_begun = False
     for stage in stages:
-        began, clock = time.perf_counter(), asyncio.timeout_at(end)
+        began = time.perf_counter()
         STEP.set(StepInWork(segment.id, stage))
         try:
-            async with clock:
-                await turn(has_begun=has_begun)
-                has_begun = True
-                step = await work.take(stage)
-        except OffScript:
-            raise
+            step = await work.attempt(stage)
         except (*FATAL, asyncio.CancelledError) as error:
             work.count(calls_of(error))
-            if isinstance(error, FATAL) or _is_cancelled():
-                why = None if isinstance(error, FATAL) else "stopped before it was done"
-                step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
-                if steps or step.usage.calls:
-                    on_stop(Chain(segment=segment, steps=(*steps, step)))
-                if plan.observer is not None and not isinstance(error, NotAnswered):
-                    plan.observer(VerdictEvent.of(segment, step, stopped=True))
-                raise
-            step = work.failed(stage, error, "the work it waited for was cancelled")
-        except Exception as error:
-            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
-                work.count(() if raised is None else calls_of(raised))
-            late = clock.expired() and isinstance(error, TimeoutError)
-            logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
-            step = work.failed(stage, error, f"not done within {within:g} s" if late else None)
-            if late and work.unchecked:
-                step = step.model_copy(update={"text": work.unchecked}).raised(error)
+            why = None if isinstance(error, FATAL) else "stopped before it was done"
+            step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
+            if steps or step.usage.calls:
+                on_stop(Chain(segment=segment, steps=(*steps, step)))
+            if plan.observer is not None and not isinstance(error, NotAnswered):
+                plan.observer(VerdictEvent.of(segment, step, stopped=True))
+            raise
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
@@ -354,9 +337,12 @@ def _texts_to_judge(proposals: Iterable[_Proposal]) -> list[str]:
 class _SegmentWork:
     """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
-    def __init__(self, segment: Segment, plan: Plan) -> None:
+    def __init__(self, segment: Segment, plan: Plan, within: float | None) -> None:
         self.segment = segment
         self.plan = plan
+        self.within = within
+        self._end = None if within is None else asyncio.get_running_loop().time() + within
+        self._has_begun = False
         self.gate = plan.gate  # that of the stage
         # What the models see; the guards read the whole segment.
         self.for_translator = self.for_proofreader = self.for_raters = segment
@@ -375,6 +361,30 @@ class _SegmentWork:
         self._judged = _without_matches(self.for_raters)
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
+
+    async def attempt(self, stage: Stage) -> Step | None:
+        """The step of ``stage``; a failed one after an error that concerns this segment alone. Others are raised."""
+        clock = asyncio.timeout_at(self._end)
+        try:
+            async with clock:
+                await turn(has_begun=self._has_begun)
+                self._has_begun = True
+                return await self.take(stage)
+        except (*FATAL, OffScript):
+            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            self.count(calls_of(error))
+            return self.failed(stage, error, "the work it waited for was cancelled")
+        except Exception as error:
+            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
+                self.count(() if raised is None else calls_of(raised))
+            logger.debug("segment %s: %s failed", self.segment.id, stage, exc_info=error)
+            if not (clock.expired() and isinstance(error, TimeoutError)):
+                return self.failed(stage, error, None)
+            late = self.failed(stage, error, f"not done within {self.within:g} s")
+            return late.model_copy(update={"text": self.unchecked}).raised(error) if self.unchecked else late
 
     async def take(self, stage: Stage) -> Step | None:
         """The step of ``stage``; ``None`` if it leaves none."""

@@ -11,8 +11,7 @@ import click
 from mtagent.cli.options import FILE
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
-from mtagent.metrics.comet import VARIABLE, CometProcess
-from mtagent.metrics.comet_environment import make_environment, usual_folder
+from mtagent.metrics.comet import VARIABLE, CometProcess, make_environment, usual_folder
 
 EXAMPLES = """\b
 Examples:

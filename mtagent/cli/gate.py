@@ -250,7 +250,7 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 
 def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:
     """Print the edits that are most worth labelling."""
-    from mtagent.learning.labelling import next_edits
+    from mtagent.learning.gain import next_edits
     from mtagent.learning.runs import all_edits
 
     learning_options = options_on_command_line(("teacher", "sample", "kind", "cut"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never
 
@@ -46,13 +47,13 @@ from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
 from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
-from mtagent.store.runs import Run, RunSummary
+from mtagent.store.runs import Run
 from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
 
 if TYPE_CHECKING:
-    from mtagent.jobs.engines import Engine
     from mtagent.jobs.estimate import Rendered
+    from mtagent.jobs.tables import Engine
 
 TRANSLATE_EXAMPLES = """\b
 Examples:
@@ -159,36 +160,24 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if is_frozen and options["lock"] is None:
         options["lock"] = Path(LOCK_NAME)
     engine = engine_called(options.pop("engine"))
-    if engine is not None and batches is not None:
-        raise click.UsageError("--engine and --batch do not go together: leave one of them out")
-    if engine is not None and number_of_repeats is not None:
-        raise click.UsageError("--engine and --repeat do not go together: leave one of them out")
+    for option_name, is_given in (("--batch", batches is not None), ("--repeat", number_of_repeats is not None)):
+        if engine is not None and is_given:
+            raise click.UsageError(f"--engine and {option_name} do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
     if files.localization is not None:
         if number_of_repeats is not None:
-            raise click.UsageError(
-                "--repeat is not for localization files: run the command once for each seed, with -o"
-            )
+            message = "--repeat is not for localization files: run the command once for each seed, with -o"
+            raise click.UsageError(message)
         if is_frozen:
             show_stale(files.localization, config)
         _refuse_unclear_output(files, dry_run=dry_run)
-    if config.offline and config.evaluator is None and not config.judges and not quiet:
-        say(offline(config))
     if not quiet:
-        for warning in idle_options(config, given_options):
-            say(warning)
-    if files.localization is not None:
-        is_done = _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet)
-        if is_done:
-            return
+        _say_what_is_unset(config, given_options)
+    if _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet):
+        return
     if dry_run:
-        from mtagent.jobs.estimate import rendered_requests
-
-        uses_judge = config.effective().gate not in ("none", "guards")
-        with notices(quiet):
-            not_included = "the gate's requests" if uses_judge else ""
-            print_requests(rendered_requests(config, files), not_included, repeat=number_of_repeats or 1)
+        _print_dry_run(config, files, number_of_repeats or 1, quiet=quiet)
         return
     tasks = [(config, files)]
     budget = None
@@ -199,42 +188,56 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
         announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
-
-    def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
-        def start(run: Run, total: int) -> None:
-            nonlocal self_judging_model
-            if self_judging_model:
-                say(
-                    f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
-                    "--judge-model."
-                )
-            self_judging_model = None  # once for all repeats
-            progress.start(run, total)
-
-        advance = progress.advance
-        work = improve_file(
-            config,
-            files,
-            command=command,
-            on_start=start,
-            on_chain=advance,
-            budget=budget,
-            batches=batches,
-            engine=engine,
-            on_written=written.append,
-        )
-        return run_async(work)
-
     has_failures = False
     written: list[Written] = []
     for config_of_run, files_of_run in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-            summary = improve(config_of_run, files_of_run, progress)
+            work = improve_file(
+                config_of_run,
+                files_of_run,
+                command=command,
+                on_start=partial(_start, progress, self_judging_model),
+                on_chain=progress.advance,
+                budget=budget,
+                batches=batches,
+                engine=engine,
+                on_written=written.append,
+            )
+            summary = run_async(work)
         progress.finish(summary)
+        self_judging_model = None  # one warning for all repeats
         for units in written:
             show_written(units, quiet=quiet)
         has_failures = has_failures or summary.counts.failed > 0
     sys.exit(3 if has_failures else 0)
+
+
+def _say_what_is_unset(config: Config, given_options: Collection[str]) -> None:
+    """Say that no model is set, and which options have no effect."""
+    if config.offline and config.evaluator is None and not config.judges:
+        say(offline(config))
+    for warning in idle_options(config, given_options):
+        say(warning)
+
+
+def _start(progress: Progress, self_judging_model: str | None, run: Run, total: int) -> None:
+    """Begin to show the progress of a run, after a warning of a model that judges its own edits."""
+    if self_judging_model:
+        say(
+            f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
+            "--judge-model."
+        )
+    progress.start(run, total)
+
+
+def _print_dry_run(config: Config, files: Files, repeat: int, *, quiet: bool) -> None:
+    """Print the first requests of a run that isn't made; each would be sent ``repeat`` times."""
+    from mtagent.jobs.estimate import rendered_requests
+
+    uses_judge = config.effective().gate not in ("none", "guards")
+    not_included = "the gate's requests" if uses_judge else ""
+    with notices(quiet):
+        print_requests(rendered_requests(config, files), not_included, repeat=repeat)
 
 
 def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
@@ -279,7 +282,8 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
 
     A dry run first shows their units.
     """
-    assert files.localization is not None
+    if files.localization is None:
+        return False
     reader = files.localization.opened(config)
     if dry_run:
         display(table_text([reader.tally()]))

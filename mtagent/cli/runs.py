@@ -23,10 +23,9 @@ from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
-from mtagent.store import merging
 from mtagent.store.calls import CallOverview
 from mtagent.store.runs import RunSummary, StoredRun
-from mtagent.store.store import Store
+from mtagent.store.store import Store, merge_runs, shards_in
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 from mtagent.text.table import FORMS, Table, tab_separated
@@ -276,9 +275,9 @@ def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> Non
     The segments are in the order of their ids. A segment that several stores hold is taken once.
     """
     path = store_path(store)
-    parts = merging.parts_of(stores)
+    parts = shards_in(stores)
     with Store(path) as target:
-        run = merging.merge(parts, target, name, natural_order)
+        run = merge_runs(parts, target, name, natural_order)
         counts, usage = run.counts(), run.usage()
     say(
         f"mtagent: merged {counted(len(parts), 'run')} into run {visible(name, one_line=True)}: "

@@ -129,20 +129,7 @@ class Batches:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
-        # The token tells the batches of this folder from those of another machine, or of an earlier try.
-        self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
-        self._about |= {
-            "round_trips": 0,
-            "attempts_before": 0,
-            "attempts": ATTEMPTS,
-        }  # of each request: done with, and allowed
-        if (self.folder / "run.json").exists():
-            self._about = whole_file(self.folder / "run.json")
-        if self._about["run"] != run:
-            raise ConfigError(
-                f"{self.folder}: has the batches of the run {self._about['run']!r}, and this run is {run!r}: name "
-                "another folder, or give the command of that run"
-            )
+        self._about = self._about_of(run)
         if self._about["finished"]:
             self._begin_again(newest_call if is_stored else None)
         self.failed = set()
@@ -176,6 +163,28 @@ class Batches:
             for path, size in sizes.items():
                 if 0 < list(self._waiting.values()).count(path) < size:
                     self._close(path, "no file of results has a line for it")
+
+    def _about_of(self, run: str) -> dict[str, Any]:
+        """The content of run.json, at first that of a new folder for ``run``."""
+        if not (self.folder / "run.json").exists():
+            return {
+                "run": run,
+                # Tells the batches of this folder from those of another machine, or of an earlier try.
+                "token": secrets.token_hex(8),
+                "refused": {},
+                "finished": False,
+                "round_trips": 0,
+                # Attempts of each request: done with, and allowed.
+                "attempts_before": 0,
+                "attempts": ATTEMPTS,
+            }
+        about: dict[str, Any] = whole_file(self.folder / "run.json")
+        if about["run"] != run:
+            raise ConfigError(
+                f"{self.folder}: has the batches of the run {about['run']!r}, and this run is {run!r}: name "
+                "another folder, or give the command of that run"
+            )
+        return about
 
     def _begin_again(self, newest_call: int | None) -> None:
         """Go on with a finished run, whose store has calls up to ``newest_call``; ``None``: the run is not in it."""

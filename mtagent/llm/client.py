@@ -189,20 +189,24 @@ class OpenAIClient:
         self._observer = observer
         if transport is None and batch is not None:
             transport = batch(endpoint)
-        elif transport is None and client is not None:
-            from mtagent.llm.sdk import SDKTransport
-
-            transport = SDKTransport(self._clock, client=client, instrumented=instrumented)
-        elif transport is None and instrumented:
-            from mtagent.llm.sdk import SDKTransport
-
-            endpoint.check_key()
-            transport = SDKTransport(self._clock, endpoint=endpoint, instrumented=True)
         elif transport is None:
+            transport = self._new_transport(endpoint, client, instrumented, http_client)
+        self._transport = transport
+
+    def _new_transport(
+        self, endpoint: Endpoint, client: Any, instrumented: bool, session: ClientSession | None
+    ) -> Transport | SDKTransport:
+        """The SDK's transport for a user's ``client`` or for tracing, else mtagent's own."""
+        if client is None and not instrumented:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
-            transport = Transport(endpoint, model, timeout, self._clock, session=http_client)
-        self._transport = transport
+            return Transport(endpoint, self.model, self._timeout, self._clock, session=session)
+        from mtagent.llm.sdk import SDKTransport
+
+        if client is not None:
+            return SDKTransport(self._clock, client=client, instrumented=instrumented)
+        endpoint.check_key()
+        return SDKTransport(self._clock, endpoint=endpoint, instrumented=True)
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"

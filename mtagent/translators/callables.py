@@ -105,10 +105,7 @@ class CallableTranslator:
         self._function = function
         self._by_line = by_line
         self._timeout = timeout
-        try:
-            parameters = list(inspect.signature(function).parameters.values())
-        except (TypeError, ValueError):  # built-in functions may have no signature: rule 4
-            parameters = []
+        parameters = _parameters_of(function)
         if takes_list is None:
             takes_list = _wants_list(parameters)
         self._takes_list = takes_list
@@ -422,6 +419,14 @@ def _first_called(by_lower_case: Mapping[str, str], names: Collection[str]) -> s
         if lower_case in names:
             return parameter
     return None
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of ``function``. Built-in functions may have no signature, which counts as none."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
 
 
 def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:
