@@ -466,7 +466,7 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 
 def _with_source_names(segment: Segment, source: icu.Message, text: str) -> str | None:
-    """The message ``text`` with the capitals that its arguments have in the source, if nothing else is wrong with it."""
+    """The message ``text`` with the capitals that its arguments have in the source, if that is all it lacks."""
     message = icu.readable(text)
     if message is None:
         return None
