@@ -156,6 +156,50 @@ def test_certain_faults_are_repaired_in_place_and_locked_units_stay(shell: Shell
     assert {line.rsplit("(")[-1] for line in done.lines if line.startswith("a.xlf:")} == {"'b')"}
 
 
+@pytest.mark.parametrize(
+    ("source", "faulty", "repaired"),
+    [
+        ("Hello {name}, {count} items", "Hallo {Name}, {Count} Dinge", "Hallo {name}, {count} Dinge"),
+        ("See {name} and {NAME}", "Siehe {Name} und {NAME}", "Siehe {name} und {NAME}"),
+        ("Hello {name}", "Hallo {Name} {NAME}", None),  # which one is it?
+        (
+            "{count, plural, one{{name} has one cat} other{{name} has {count} cats}}",
+            "{Count, plural, one{{Name} hat eine Katze} other{{Name} hat {Count} Katzen}}",
+            "{count, plural, one{{name} hat eine Katze} other{{name} hat {count} Katzen}}",
+        ),
+        (  # only within a variant
+            "{n, plural, one{{name} has one cat} other{{name} has {n} cats}}",
+            "{n, plural, one{{NAME} hat eine Katze} other{{name} hat {n} Katzen}}",
+            "{n, plural, one{{name} hat eine Katze} other{{name} hat {n} Katzen}}",
+        ),
+        (
+            "{sex, select, male{He} other{They}} saw {userName}",
+            "{ Sex, select, male{Er} other{Sie}} sah {username}",
+            "{ sex, select, male{Er} other{Sie}} sah {userName}",
+        ),
+        (  # a branch with a text like a name
+            "{sex, select, male{Man} other{Sex}}: {userName}",
+            "{Sex, select, male{Mann} other{Sex}}: {userName}",
+            None,
+        ),
+        (  # a branch is missing, too
+            "{sex, select, male{He} female{She} other{They}} saw {userName}",
+            "{sex, select, male{Er} other{Sie}} sah {username}",
+            None,
+        ),
+    ],
+)
+def test_the_capitals_of_placeholders_are_repaired_where_one_of_the_source_fits(
+    shell: Shell, source: str, faulty: str, repaired: str | None
+) -> None:
+    shell.write("app_en.arb", json.dumps({"@@locale": "en", "text": source}))
+    shell.write("app_de.arb", json.dumps({"@@locale": "de", "text": faulty}))
+
+    shell("check", "app_de.arb", "-s", "app_en.arb", "--fix")
+
+    assert json.loads(shell.read("app_de.arb")[0])["text"] == (repaired or faulty)
+
+
 def test_the_lock_file_follows_repairs_and_people_keep_what_they_edited(shell: Shell) -> None:
     path = shell.write("de.po", *HEADER.splitlines(), 'msgid "Go, %s!"', 'msgstr ""', "", 'msgid "See"', 'msgstr ""')
     run = ("translate", "de.po", "--source-lang", "en", "--in-place", "--lock", "--stages", "t", "--translator")

@@ -260,8 +260,8 @@ def show_stale(localization: LocalizationInputs, config: Config) -> Never:
         say(f"mtagent: {line} is new or changed")
     if untranslatable:
         say(
-            f"mtagent: {counted(untranslatable, 'text')} without a target, and no model or MT system to translate with: "
-            "set one (OPENAI_API_KEY, --base-url, --llm or --translator), or leave such texts out with --not new"
+            f"mtagent: {counted(untranslatable, 'text')} without a target, and no model or MT system to translate "
+            "with: set one (OPENAI_API_KEY, --base-url, --llm or --translator), or leave such texts out with --not new"
         )
     if len(stale) > untranslatable:
         say(

@@ -454,11 +454,32 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         faults = [str(error)]
     if faults:
         why = f"{problem}: {summary(faults)}"
-        yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
+        fix = _with_source_names(segment, source, translation[start:end])
+        yield located(translation, start, end, "accuracy/mistranslation", "critical", why, fix)
         return
     faults = list(placeholders(segment, translation))
-    if faults:
+    fix = _with_source_names(segment, source, translation[start:end]) if faults else None
+    if fix is not None:
+        yield located(translation, start, end, "accuracy/mistranslation", "major", summary(faults), fix)
+    elif faults:
         yield somewhere("accuracy/mistranslation", "major", faults)
+
+
+def _with_source_names(segment: Segment, source: icu.Message, text: str) -> str | None:
+    """The message ``text`` with the capitals that its arguments have in the source, if that is all it lacks."""
+    message = icu.readable(text)
+    if message is None:
+        return None
+    in_source = icu.names(source)
+    new_names = {}
+    for name in icu.names(message) - in_source:
+        same_letters = [original for original in in_source if original.casefold() == name.casefold()]
+        if len(same_letters) == 1:
+            new_names[name] = same_letters[0]
+    fix = icu.renamed(text, new_names) if new_names else None
+    if fix is None or any(icu.form_faults(source, icu.parse(fix), segment.target_lang)):
+        return None
+    return None if any(placeholders(segment, fix)) else fix
 
 
 _UNTRANSLATED = "accuracy/untranslated text"

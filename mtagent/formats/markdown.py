@@ -147,7 +147,7 @@ class MarkdownFile(ProseFile):
         return None
 
     def _marks(self, text: str) -> Counter[str]:
-        """The code, the HTML and the destinations of links and pictures in a text, which are the same in any language."""
+        """The code, the HTML and the destinations of links and pictures in a text: what no language changes."""
         marks: Counter[str] = Counter()
         for block in _parser().parse(text, self._definitions):
             for token in block.children or ():
