@@ -22,7 +22,7 @@ from mtagent.config import load
 from mtagent.errors import MtagentError
 from mtagent.formats import document_format
 from mtagent.formats.documents import LocalizationFile, fault
-from mtagent.formats.localization import NamedFile, Written
+from mtagent.formats.localization import NamedFile, OpenDocuments, Written
 from mtagent.formats.lock import Lock, hashes_of
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs
@@ -426,6 +426,41 @@ def test_what_people_do_to_a_file_during_the_run_stays(project: Shell, old: str,
     assert kept.segment_id == "cat"
     expected = edited if new == "</bod" else edited.replace("</g> ya<", "</g> ya.<")
     assert after == expected
+
+
+class _FewKept(OpenDocuments):
+    MOST_KEPT = 3
+
+
+def test_a_file_is_parsed_again_only_if_it_or_its_source_has_changed(project: Shell) -> None:
+    source, target = project.folder / "en.json", project.folder / "es.json"
+    source.write_text('{"cat": "The cat sat here."}', encoding="utf-8")
+    target.write_text('{"cat": "El gato"}', encoding="utf-8")
+    form, documents = document_format(target), OpenDocuments()
+
+    def read() -> LocalizationFile:
+        return documents.open(form, target, source, "es")
+
+    first = read()
+    assert read() is first
+    times = target.stat()
+    target.write_text('{"cat": "El pato"}', encoding="utf-8")
+    os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
+    second = read()
+    assert [unit.target for unit in second.units] == ["El pato"]
+    source.write_text('{"cat": "The duck sat here."}', encoding="utf-8")
+    assert [unit.source for unit in read().units] == ["The duck sat here."]
+    assert documents.open(form, target, source, "pt") is not read()
+
+
+def test_few_documents_are_kept(project: Shell) -> None:
+    paths = [project.folder / f"locales/{language}/app.po" for language in ("es", "pt")]
+    forms = [document_format(path) for path in paths]
+    documents = _FewKept()
+    first = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
+    again = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
+    assert [len(document.units) for document in first] == [2, 2]
+    assert [document is kept for document, kept in zip(first, again, strict=True)] == [True, False]
 
 
 def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> None:

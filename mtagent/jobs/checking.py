@@ -15,7 +15,7 @@ from mtagent.formats.documents import LocalizationFile, TranslationUnit, fault, 
 from mtagent.formats.files import replacing
 from mtagent.formats.findings import Checked, Finding
 from mtagent.formats.glossary import read_terms, with_terms
-from mtagent.formats.localization import LocalizationFiles
+from mtagent.formats.localization import LocalizationFiles, OpenDocuments
 from mtagent.formats.lock import Lock
 from mtagent.jobs.inputs import segment_defaults
 from mtagent.jobs.outputs import refuse_unwritable
@@ -117,7 +117,8 @@ def _check_each(files: LocalizationFiles, config: Config, checker: Checker) -> C
     translations: dict[str, int] = {}
     for path, form in zip(files.paths, files.forms, strict=True):
         try:
-            checked = check(replace(files, paths=(path,), forms=(form,)), config, checker)
+            single = replace(files, paths=(path,), forms=(form,), documents=OpenDocuments())
+            checked = check(single, config, checker)
         except InputError as error:
             message = str(error).removeprefix(f"{path}:").lstrip()
             findings.append(Finding(str(path), None, "", UNREADABLE, "critical", message, "", ""))

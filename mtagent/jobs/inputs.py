@@ -27,7 +27,7 @@ from mtagent.formats.documents import UnitMark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
-from mtagent.formats.localization import LocalizationFiles, NamedFile, in_other_languages
+from mtagent.formats.localization import LocalizationFiles, NamedFile, OpenDocuments, in_other_languages
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
@@ -147,6 +147,7 @@ class LocalizationInputs:
     """The language that the user names."""
     second: tuple[Path, ...] = ()
     """The same files in other languages, whose translations are shown."""
+    documents: OpenDocuments = field(default_factory=OpenDocuments, compare=False)
 
     @property
     def source_files(self) -> list[Path]:
@@ -192,7 +193,7 @@ class LocalizationInputs:
         lock = Lock(self.lock) if self.lock is not None else None
         files = LocalizationFiles(
             paths, forms, lock, self.force_edited, translates,
-            self.only, self.not_, self.marks, self.sources, self.target_lang,
+            self.only, self.not_, self.marks, self.sources, self.target_lang, documents=self.documents,
         )  # fmt: skip
         if config is not None and not translates:
             files = replace(files, remembered=_remembered(files, config))
