@@ -22,10 +22,12 @@ from typing import Any, ClassVar
 import pytest
 
 from mtagent.chain.decided_text import decided
-from mtagent.records import Chain, ErrorCause, PlainCause, Step, Term
+from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, ErrorSpan, Judgement, PlainCause, Step, Term
+from mtagent.report.packing import changes
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
+from tests.conftest import DATA
 from tests.report_runs import edited, error, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -299,13 +301,98 @@ def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -
         first.click("#conflicts button", timeout=10_000)  # what was wanted is kept
         panel = first.locator(".conflict")
         assert "Grüß dich, Welt." in panel.inner_text()
-        assert first.locator(".card .badge.decided").inner_text() == "accepted by ana"
+        assert first.locator("#edits .badge.decided").inner_text() == "accepted by ana"
         panel.locator("button", has_text="Save mine").click()
         wait_saved(first)
         assert texts(tmp_path)["worse"] == "Grüß dich, Welt."
         second.click("button.row:has(.id:text-is('worse'))")
-        until(second, "document.querySelector('.texts').textContent.includes('Grüß')")
+        until(second, "document.querySelector('#text').textContent.includes('Grüß')")
     context.said[:] = [words for words in context.said if "409" not in words]
+
+
+# --- what is seen while deciding
+
+
+def real_chains(number: int) -> list[Chain]:
+    """Post-edits of real models, a third of them rejected by the gate."""
+    file = DATA / "real" / "llm_postedits.jsonl"
+    if not file.exists():
+        pytest.skip(f"{file} is not there")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    chains: list[Chain] = []
+    for row in rows[:: len(rows) // (number * 2)]:
+        before, after, language = row["translation"], row["reply"], row["target_lang"]
+        is_plain = max(before + after) < "\U00010000"  # changes are counted in UTF-16
+        if before == after or not is_plain or len(chains) == number:
+            continue
+        lengths = iter(changes(before, after, language))
+        edits, start, to = [], 0, 0
+        for kept, gone, come in zip(lengths, lengths, lengths, strict=True):
+            start, to = start + kept, to + kept
+            old, new = before[start : start + gone], after[to : to + come]
+            edits.append(Edit(old=old, new=new, start=start, end=start + gone, outcome="applied"))
+            start, to = start + gone, to + come
+        verdict, text = "kept", after
+        if len(chains) % 3 == 2:
+            verdict, text = "rejected", before
+        outcome = "applied" if verdict == "kept" else "rejected"
+        span = {"category": "style/awkward", "severity": "minor", "explanation": "It reads as a literal translation."}
+        marked = []
+        for edit in edits:
+            fields = {"outcome": outcome, "span": ErrorSpan(text=edit.old, **span)}
+            marked.append(edit.model_copy(update=fields))
+        judgement = Judgement(judge="judge", choices=("after", "after"))
+        cause = DecidedCause(kind="choices", judgements=(judgement,))
+        step = Step(stage="postedit", text=text, proposed=after, verdict=verdict, edits=tuple(marked), cause=cause)
+        about = segment(f"s{len(chains)}", row["source"], before, target_lang=language, source_lang=row["source_lang"])
+        chains.append(Chain(segment=about, steps=(step,)))
+    assert len(chains) == number
+    return chains
+
+
+VISIBLE = """() => {
+  const isSeen = (element, box) => {
+    if (box.top < 0 || box.left < 0 || box.bottom > innerHeight || box.right > innerWidth) return false;
+    const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return top !== null && (element.contains(top) || top.contains(element) && top.closest(".ring, button") !== null);
+  };
+  const results = [];
+  for (let count = rows.length && details.get(keyOf(readable)).edits.length; count > 0; count -= 1) {
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
+    const marks = [...document.querySelectorAll("#text .ring")];
+    const buttons = [...document.querySelectorAll("#now .buttons button")];
+    const boxes = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
+    results.push({
+      target: document.getElementById("target").textContent,
+      mark: boxes.length > 0 && isSeen(...boxes[0]),
+      whole: boxes.length > 0 && boxes.every(([mark, box]) => isSeen(mark, box)),
+      card: buttons.length === 2 && buttons.every((button) => isSeen(button, button.getBoundingClientRect())),
+      page: document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth,
+    });
+  }
+  return results;
+}"""
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
+    size: tuple[int, int], context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, real_chains(60)) as server:
+        page = opened(context, server.address)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.wait_for_timeout(100)
+        results = []
+        for _ in range(60):
+            shown(page)
+            results += page.evaluate(VISIBLE)
+            press(page, "j")
+        hidden = [result for result in results if not (result["mark"] and result["card"] and result["page"])]
+        whole = sum(result["whole"] for result in results)
+        print(size, f"{len(results)} edits, {len(hidden)} hidden, {whole} in view as a whole")  # noqa: T201 - for the docs
+        assert len(results) > 100
+        assert hidden == []
+        assert whole > 0.9 * len(results)
 
 
 # --- deciding
@@ -324,19 +411,23 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         ]  # most worth a look first
         page.click("button.row:has(.id:text-is('bank'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        assert page.inner_text("#now .detail").splitlines()[-1] == (
+            "In the text. The guards have nothing against it. The judge prefers the new text (-5 → 0)."
+        )
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         text = re.sub(r"\s+", " ", page.inner_text("#segment"))
         for words in (
-            "The bank of the river.", "Glossary: bank = Ufer", "no bank of it", "judge -5 -> 0: better",
-            "major accuracy/mistranslation", "rejected by the gate", "judge 0 -> -5: worse",
-            "Good morning, world.", "Das Ufer des Flusses ist schön.",
+            "The bank of the river.", "bank = Ufer", "no bank of it", "judge -5 -> 0: better",
+            "Accuracy: mistranslation · major", "rejected by the gate", "judge 0 -> -5: worse", "Good morning, world.",
         ):  # fmt: skip
             assert words in text
+        page.evaluate("document.getElementById('queue').open = true")
         assert page.inner_text("#target") == "Edit 1 of 2"
         press(page, "2")
         assert page.inner_text("#target") == "Edit 2 of 2"
         press(page, "a")  # what the gate rejected
         wait_saved(page)
-        assert page.locator(".texts ins").all_inner_texts() == ["Das Ufer", " ist schön"]
+        assert page.locator("#text ins").all_inner_texts() == ["Das Ufer", " ist schön"]
         press(page, "r")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
         press(page, "u")
@@ -387,7 +478,7 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
                 wait_saved(page)
                 assert state(tmp_path, "bank") == expected
         if not server_is_there:
-            assert page.locator(".card .badge.decided").count() == 0
+            assert page.locator("#edits .badge.decided").count() == 0
             page.close()  # a window that opens later saves them all the same
             page = opened(context, Reviewed(tmp_path, server.port).address)
             wait_saved(page)
@@ -406,7 +497,7 @@ def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Pat
             until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
         press(first, "1", "a")
         wait_saved(first)
-        until(second, "document.querySelector('.card .badge.decided') !== null")
+        until(second, "document.querySelector('#edits .badge.decided') !== null")
         press(second, "1", "r")
         wait_saved(second)
         press(first, "u")  # its own decision, which the other one's hides
@@ -507,15 +598,15 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         assert state(tmp_path, "bank") == [None, "reject"]
 
 
-def test_errors_that_were_left_as_they_are_stand_under_their_step(context: Any, tmp_path: Path) -> None:
+def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, tmp_path: Path) -> None:
     given = "Die Bank des Flusses ist alt."
     errors = (error(given, "Bank", "Ufer"), error(given, "Flusses", explanation="no river"))
     about = segment("s", "The bank of the river is old.", given)
     with reviewed(tmp_path, [edited(about, "Die Ufer des Flusses ist alt.", *errors)]) as server:
         page = opened(context, server.address)
-        until(page, "document.querySelector('.step') !== null")
-        text = re.sub(r"\s+", " ", page.inner_text(".step"))
-        assert "Left as it is: major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        until(page, "document.querySelector('#edits') !== null")
+        text = re.sub(r"\s+", " ", page.inner_text("#edits"))
+        assert "Left as it is major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
 
 
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
@@ -828,8 +919,18 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         page.get_by_role("button", name="Accept edit 1").focus()
         press(page, "Enter")
         wait_saved(page)
-        assert page.evaluate("document.activeElement.textContent") == "Accept edit 1", "the focus is kept"
-        assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+        assert page.inner_text("#live") == "Edit 1 worse: accepted"
+        page.click("button.row:has(.id:text-is('worse'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'worse'")
+        accept = page.get_by_role("button", name="Accept edit 1")
+        assert accept.get_attribute("aria-pressed") == "true"
+        accept.focus()
+        press(page, "Enter")  # takes the decision back
+        wait_saved(page)
+        assert page.evaluate("document.activeElement.dataset.focus") == "accept", "the focus is kept"
+        assert accept.get_attribute("aria-pressed") == "false"
+        press(page, "Enter")
+        wait_saved(page)
         page.get_by_role("button", name="Next").click()
         assert page.evaluate("document.activeElement.id") == "segment-title"
         page.get_by_role("button", name="Undo").click()

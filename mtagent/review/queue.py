@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from mtagent.learning.runs import decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed
+from mtagent.review.tracked import tracked
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 
@@ -356,8 +357,11 @@ def segment_data(result: Decided) -> PlainData:
             "changes": changes(row.edit.old, row.edit.new, language),
             "decision": _decision_data(row.decision),
         })  # fmt: skip
+    pieces = [(piece.text, piece.brought, piece.taken) for piece in tracked(chain)]
     return {
         "chain": packed(chain),
+        "pieces": pieces,
+        "judged": [opinion_of_step(step) for step in chain.steps],
         "left": [_uncorrected(step) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
@@ -367,6 +371,43 @@ def segment_data(result: Decided) -> PlainData:
         "found": [damage.model_dump() for damage in result.findings],
         "stale": len(result.stale),
     }
+
+
+def opinion_of_step(step: Step) -> str:
+    """What judges and gate think of a step's change, for people who know neither; empty if nobody was asked."""
+    judgements = judgements_of(step.cause)
+    if not judgements:
+        return ""
+    if len(judgements) == 1:
+        sentence = f"The judge {_preference(judgements[0])}."
+    else:
+        preferences = Counter(_preference(judgement) for judgement in judgements)
+        parts = []
+        for preference, count in preferences.most_common():
+            parts.append(f"{counted(count, 'judge')}: {preference}")
+        sentence = f"{'; '.join(parts)}."
+    if isinstance(step.cause, GainCause) and step.cause.gain is not None:
+        sentence += f" Expected gain: {step.cause.gain:+.2g} points."
+    if len(step.edits) > 1:
+        sentence += " That is about all edits of the step together."
+    return sentence
+
+
+def _preference(judgement: Judgement) -> str:
+    if judgement.contradicts_itself:
+        return "cannot tell the texts apart"
+    if judgement.choices:
+        if judgement.difference == 0:
+            return "sees hardly any difference"
+        text = "new" if judgement.difference == 1 else "old"
+        orders = "" if len(judgement.choices) == 1 else ", in both orders"
+        return f"prefers the {text} text{orders}"
+    if judgement.gain is None:
+        return "gave no answer"
+    if judgement.gain == 0:
+        return f"scores both texts {judgement.after:g}"
+    text = "new" if judgement.gain > 0 else "old"
+    return f"prefers the {text} text ({judgement.before:g} → {judgement.after:g})"
 
 
 def _decision_data(decision: Decision | None) -> PlainData | None:

@@ -1,7 +1,6 @@
 // The page of a review: a queue of segments, one of them open, and decisions on it, which saving.js saves.
 
 const PAGE = 50;
-const AROUND = 60; // characters shown around an edit
 const POLL = 4000;
 const PAUSE = 250;
 const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
@@ -39,6 +38,7 @@ const byKey = new Map();
 let undoable = [];
 const left = new Map(); // texts that were left without saving, for those who come back
 
+const phone = matchMedia("(max-width: 47.99rem)"); // as in review.css
 const keyOf = (row) => `${row.run}/${row.position}`;
 const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
 const announce = (words) => { byId("live").textContent = words; };
@@ -185,7 +185,6 @@ async function open(row, { focus = false } = {}) {
     shownSince = performance.now();
     if (focus) {
       byId("segment-title").focus({ preventScroll: true });
-      byId("segment").scrollTop = 0;
       if (byId("segment").getBoundingClientRect().top < 0) byId("segment").scrollIntoView();
     }
     const place = matching.indexOf(row);
@@ -195,157 +194,9 @@ async function open(row, { focus = false } = {}) {
     if (current !== row) return;
     byId("segment").removeAttribute("aria-busy");
     byId("segment-title").textContent = `Segment ${nameOf(row)}`;
+    byId("why").textContent = "";
     byId("body").replaceChildren();
   }
-}
-
-const quoted = (text, language) => element("span", { lang: language, dir: "auto", class: "quoted" }, text);
-const titledPart = (title, ...children) => element("section", { class: "part" }, element("h3", {}, title), ...children);
-const findings = (found) => (found.length === 0 ? [element("li", { class: "fine" }, "The guards find nothing.")]
-  : found.map((damage) => element("li", {}, badge(damage.guard, "flagged"), " ", element("span", { dir: "auto" }, damage.detail))));
-
-function show(segment) {
-  const { chain } = segment;
-  const row = byKey.get(keyOf(segment));
-  readable = row;
-  byId("segment").removeAttribute("aria-busy");
-  const focused = byId("body").contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
-  const about = target(segment);
-  byId("segment-title").replaceChildren(element(
-    "span", {}, "Segment ", element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
-    badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"), " ",
-    segment.decision && badge(`segment ${SAID[segment.decision.verdict]}${segment.decision.who ? ` by ${segment.decision.who}` : ""}`, "decided"),
-  ));
-  const given = chain.given ?? row.given;
-  const panel = (label, children, language, length) => element("div", { class: "panel" }, element("h3", {}, label), block(children, language, length, label));
-  const changed = segment.text !== (given ?? "");
-  const steps = chain.steps ?? [];
-  let before = chain.given ?? "";
-  let number = 0;
-  const parts = steps.map((step, index) => {
-    const part = stepPart(segment, step, before, number, about, segment.left[index]);
-    before = step.text ?? before;
-    number += step.edits?.length ?? 0;
-    return part;
-  });
-  const known = definitions([
-    ["Document", chain.document], ["Domain", chain.domain], ["Notes", chain.notes], ["Context", chain.context], ["Reference", chain.reference],
-  ]);
-  byId("body").replaceChildren(...[
-    row.why.length > 0 && element("p", { class: "why" }, element("span", { class: "label" }, "Worth a look: "), row.why.join("; ")),
-    conflictPart(segment),
-    element(
-      "div", { class: "texts" },
-      element("div", {}, panel(`Source (${chain.source_lang})`, chain.source, chain.source_lang, chain.source.length),
-        segment.terms.length > 0 && element("p", { class: "small", dir: "auto" }, `Glossary: ${segment.terms.join("; ")}`)),
-      element("div", {}, changed && panel("Before", given ?? "", chain.target_lang, (given ?? "").length), writing ? writingPart(chain) : panel(
-        changed ? `After (${chain.target_lang})` : `Translation (${chain.target_lang})`,
-        changed ? changeNodes(given ?? "", segment.text, segment.changes) : segment.text, chain.target_lang, segment.text.length,
-      ), !writing && wholePart(segment)),
-    ),
-    !writing && segment.found.length > 0 && titledPart("The guards have against the text", element("ul", { class: "found" }, findings(segment.found))),
-    segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
-    parts,
-    known && titledPart("Known about it", known),
-    contextPart(row),
-  ].flat().filter(present));
-  byId("actions").hidden = writing !== null;
-  byId("target").textContent = about ? `Edit ${about.number} of ${segment.edits.length}` : "The whole segment";
-  const again = focused && byId("body").querySelector(`[data-focus="${focused}"]`);
-  if (focused && !writing) (again ?? byId("segment-title")).focus({ preventScroll: true });
-}
-
-function buttonOf(action, attributes, ...words) {
-  const made = element("button", { type: "button", ...attributes }, ...words);
-  made.addEventListener("click", action);
-  return made;
-}
-
-function wholePart(segment) {
-  const is = (verdict) => ({ class: "quiet", "data-focus": verdict, "aria-pressed": String(segment.decision?.verdict === verdict) });
-  return element(
-    "p", { class: "buttons whole" },
-    buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
-    (segment.edits.length > 0 || segment.only_whole) && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
-    segment.only_whole && element("span", { class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
-  );
-}
-
-function writingPart(chain) {
-  const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
-  const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
-  return element(
-    "div", { class: "panel writing" }, element("h3", {}, element("label", { for: "own" }, `Your text (${chain.target_lang})`)), writing,
-    element("p", { class: "buttons" }, save, " ", leave),
-    element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
-    element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
-  );
-}
-
-/** A step: what it did, why, how it was judged, and its edits. */
-function stepPart(segment, step, before, first, about, left) {
-  const errors = errorsOf(step);
-  const ratings = (step.ratings ?? []).map((rating) => element(
-    "li", {}, `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}`, rating.explanation && [" – ", quoted(rating.explanation)],
-    rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain))),
-  ));
-  const edits = (step.edits ?? []).map((edit, index) => editPart(segment, step, edit, before, segment.edits[first + index], about));
-  return element(
-    "section", { class: `part step ${step.verdict}` },
-    element("h3", {}, STAGES[step.stage] ?? step.stage, " ", badge(step.verdict, step.verdict)),
-    element("p", { class: "reason", dir: "auto" }, step.reason),
-    edits.length > 0 && element("ol", { class: "cards" }, edits),
-    step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
-      block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
-    left.length > 0 && [
-      element("p", { class: "small" }, "Left as it is:"),
-      element("ul", { class: "errors" }, left.map((number) => errorItem(errors[number], segment.chain))),
-    ],
-    ratings.length > 0 && element("details", { open: edits.length + left.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
-  );
-}
-
-/** The errors that a step edited or tried to edit. */
-const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
-
-function editPart(segment, step, edit, before, item, about) {
-  const row = byKey.get(keyOf(segment));
-  const language = segment.chain.target_lang;
-  const error = edit.span ?? errorsOf(step)[edit.error];
-  const [start, end] = edit.at ?? [0, 0];
-  const lead = edit.at ? before.slice(Math.max(0, start - AROUND), start).replace(/^\S{0,20}\s(?=\S)/, start > AROUND ? "… " : "$&") : "";
-  const tail = edit.at ? before.slice(end, end + AROUND).replace(/(?<=\S)\s\S{0,20}$/, end + AROUND < before.length ? " …" : "$&") : "";
-  const button = (verdict, words) => {
-    const pressed = item.decision?.verdict === verdict;
-    const attributes = { class: `quiet ${verdict}`, "data-focus": `${item.number}-${verdict}`, "aria-pressed": String(pressed) };
-    return buttonOf(() => row === readable && decide(row, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
-  };
-  const is = about === item;
-  const card = element(
-    "li", { class: `card${is ? " current" : ""}`, "aria-current": is && "true", value: item.number },
-    element("p", { class: "head" }, element("strong", {}, `Edit ${item.number}`), " ", OUTCOMES[edit.outcome] ?? edit.outcome, " ",
-      item.decision && badge(SAID[item.decision.verdict] + (item.decision.who ? ` by ${item.decision.who}` : ""), `decided ${item.decision.verdict}`),
-      item.alone && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
-    element("p", { class: "text", lang: language, dir: "auto" }, element("span", { class: "around" }, lead), changeNodes(edit.old, edit.new, item.changes), element("span", { class: "around" }, tail)),
-    error && element("p", { class: "small" }, badge(error.severity, error.severity), " ", error.category, error.explanation && [" – ", quoted(error.explanation)]),
-    edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
-    item.remark && element("p", { class: "small remark" }, `This edit ${item.remark}`),
-  );
-  card.addEventListener("click", (event) => {
-    if (event.target.closest("button") || !item.alone || String(getSelection()) !== "") return;
-    chosen = item.number;
-    show(segment);
-  });
-  return card;
-}
-
-function contextPart(row) {
-  const near = [-2, -1, 1, 2].map((by) => byKey.get(keyOf({ run: row.run, position: row.position + by })))
-    .filter((other) => other && other.document[0] === row.document[0]);
-  return near.length > 0 && titledPart("Before and after it", element("ol", { class: "near" }, near.map((other) => element(
-    "li", { class: other.position < row.position ? "former" : "later" },
-    element("p", { class: "text source", lang: other.source_lang, dir: "auto" }, other.source), element("p", { class: "text", lang: other.target_lang, dir: "auto" }, other.text),
-  ))));
 }
 
 // --- the queue
@@ -357,7 +208,7 @@ function listed(row) {
   const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
   const choose = () => {
     open(row, { focus: true });
-    if (innerWidth < 768) byId("queue").open = false;
+    if (phone.matches) byId("queue").open = false;
   };
   return element("li", {}, buttonOf(
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
@@ -433,9 +284,20 @@ function step(by) {
   else announce(by > 0 ? "This is the end of the queue" : "This is the beginning of the queue");
 }
 
+/** The next or previous edit of the segment, without a decision. */
+function stepEdit(by) {
+  const segment = readable && details.get(keyOf(readable));
+  const alone = segment?.edits?.filter((edit) => edit.alone) ?? [];
+  if (writing || alone.length === 0) return;
+  const place = alone.indexOf(target(segment));
+  chosen = alone.at((place + by + alone.length) % alone.length).number;
+  show(segment);
+}
+
 const ACTIONS = {
   a: () => judge("accept"), r: () => judge("reject"), A: () => judge("accept", true), R: () => judge("reject", true), e: write, u: undo,
-  j: () => step(1), k: () => step(-1), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
+  j: () => step(1), k: () => step(-1), n: () => stepEdit(1), p: () => stepEdit(-1),
+  b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
 };
 
 function onKey(event) {
@@ -459,7 +321,7 @@ function onKey(event) {
     show(details.get(keyOf(readable)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
-    if (!event.repeat || "jk".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
+    if (!event.repeat || "jknp".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
   }
 }
 
@@ -572,7 +434,7 @@ async function begin() {
   byId("runs").textContent = runs.join(", ");
   document.title = `${runs.join(", ")}: mtagent review`;
   keep();
-  byId("queue").open = innerWidth >= 768;
+  byId("queue").open = !phone.matches;
   showArrived();
   navigator.locks.request(mine, () => new Promise((resolve) => { letGo = resolve; }));
   await adopt();
@@ -594,6 +456,7 @@ byId("letters").addEventListener("change", (event) => localStorage.setItem("lett
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 byId("clear").addEventListener("click", () => { change(DEFAULTS); search.focus(); });
 search.addEventListener("input", () => change({ q: search.value }));
+phone.addEventListener("change", () => { byId("queue").open = !phone.matches; });
 document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", () => { shownSince = performance.now(); });
 begin();

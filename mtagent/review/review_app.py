@@ -46,6 +46,7 @@ _FILES = {
     "/": ("mtagent.review", "review.html", "text/html"),
     "/review.css": ("mtagent.review", "review.css", "text/css"),
     "/saving.js": ("mtagent.review", "saving.js", "text/javascript"),
+    "/segment.js": ("mtagent.review", "segment.js", "text/javascript"),
     "/review.js": ("mtagent.review", "review.js", "text/javascript"),
     "/colours.css": ("mtagent.report", "page/colours.css", "text/css"),
     "/elements.js": ("mtagent.report", "page/elements.js", "text/javascript"),
