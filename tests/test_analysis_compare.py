@@ -149,7 +149,7 @@ def test_the_way_from_row_to_row_by_hand(whole: RunComparison) -> None:
     )
     assert postedit.regressed == sum(b > a for b, a in zip(before, after, strict=True)) / 4
     assert proofread.regressed == sum(b > a for b, a in zip(after, last, strict=True)) / 4 > 0
-    assert postedit.gain_to_edit == pytest.approx(gain_of(whole, "postedit") / postedit.ter)
+    assert postedit.gain_to_edit == pytest.approx(gain_of(whole, "postedit") / postedit.edited_percent)
 
 
 def test_outcomes_by_hand(whole: RunComparison) -> None:

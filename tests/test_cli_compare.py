@@ -368,7 +368,7 @@ def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:
 
 def test_the_metric_that_decides(improved: Shell) -> None:
     assert "regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
-    assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
+    assert "regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
     refused = improved("compare r --deciding comet")
     assert (refused.code, refused.out) == (1, "")
     assert "--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER" in refused.err

@@ -23,9 +23,10 @@ from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import FINAL, REVIEWED
 from mtagent.metrics.significance import FEW, NOISE
 from mtagent.records import Chain
-from mtagent.report import plots
+from mtagent.report import drawing
 from mtagent.report.figures import Figures, FiguresCount, Flow
 from mtagent.report.packing import packed, packed_runs, script_json
+from mtagent.report.plots import plots_of
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
@@ -282,11 +283,12 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
 def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
     segments = len(comparison.segments)
+    widths = digits_of(comparison)
     rows = []
     for row in comparison.rows:
         cells = []
-        for metric, cell in zip(comparison.metrics, row.cells, strict=True):
-            cells.append(_score(cell, comparison.contrast(row.name, row.former, metric)))
+        for metric, cell, digits in zip(comparison.metrics, row.cells, widths, strict=True):
+            cells.append(_score(cell, comparison.contrast(row.name, row.former, metric), digits))
         cells += _change_cells(row.moved, segments)
         cells += _outcome_cells(row.outcomes)
         cells += _cost_cells(row.cost)
@@ -355,9 +357,8 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     ]
 
 
-def _score(cell: Cell, contrast: Contrast | None) -> SummaryCell:
+def _score(cell: Cell, contrast: Contrast | None, digits: int) -> SummaryCell:
     """A score and its difference to the row before, with the p-value of that ``contrast`` if it was tested."""
-    digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     note = tone = ""
     if cell.difference is None:
@@ -476,7 +477,7 @@ def pieces(
             deciding=comparison.deciding,
             repeats=repeats_table(comparison),
             extremes=extremes(comparison, only_runs=are_several),
-            plots=_plots(comparison, numbers),
+            charts=_charts(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
             tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
             segments=number,
@@ -511,13 +512,14 @@ def _differences(comparison: RunComparison) -> Table:
     return replace(difference_table(comparison, comparison.metrics, widths), title="Differences")
 
 
-def _plots(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str]]:
-    """The captions and SVGs of the figures; none without matplotlib."""
-    drawn = []
-    if plots.is_available():
-        for plot in plots.plots_of(comparison, numbers).drawn:
-            drawn.append((plot.caption, plots.inline_svg(plot)))
-    return drawn
+def _charts(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str, Table]]:
+    """The caption, the SVG and the numbers of each chart; the SVG is empty without matplotlib."""
+    charts = []
+    for plot in plots_of(comparison, numbers).drawn:
+        assert plot.table is not None
+        svg = drawing.inline_svg(plot) if drawing.is_available() else ""
+        charts.append((plot.caption, svg, plot.table))
+    return charts
 
 
 def _ways(comparison: RunComparison, names: Sequence[str]) -> list[Way]:
