@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from mtagent import Agent
 from mtagent.chain.decided_text import DecidedRun
+from mtagent.jobs.decision_log import export_log, import_log
 from mtagent.jobs.decisions import export_decisions, import_decisions, read_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
-from mtagent.records.decisions import Decision, latest
+from mtagent.records.decisions import Decision, latest, not_withdrawn
 from mtagent.review.queue import ReviewQueue
 from mtagent.store.store import Store
 from mtagent.text.paragraphs import LINE_BREAKS
@@ -172,7 +173,7 @@ def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
 @pytest.mark.parametrize(("line", "error"), [
     ("accept r", "no edits are chosen; name segments, or choose edits with --where KEY=VALUE"),
     ("revert r 1 2 --edit 1", "--edit counts the edits of one segment"),
-    ("decide r", "give either a table to import, or --export FILE.csv to write one"),
+    ("decide r", "give a table to import, --import FILE, or --export FILE to write one"),
     ("runs delete", "give exactly one of: names of runs, --older-than 30d"),
     ("runs delete r --older-than 3d", "give exactly one of: names of runs, --older-than 30d"),
     ("runs delete r", "cannot ask for confirmation without a terminal; give --yes"),
@@ -411,13 +412,18 @@ def test_a_decision_that_was_taken_back_does_not_block_an_older_table(reviewed: 
     assert [row["decided"][:4] for row in table(reviewed, "taken_back.csv")[:4]] == ["bob ", "bob ", "", "cleo"]
 
 
-def test_a_table_with_a_decision_that_another_person_took_back_is_refused(reviewed: Shell) -> None:
-    assert reviewed("revert r 1 --edit 1 --who ana").code == 0
+def test_a_decision_that_was_withdrawn_after_the_export_stays_withdrawn_and_blocks_no_other_row(
+    reviewed: Shell,
+) -> None:
+    assert reviewed("revert r 1 --edit 1 --edit 2 --who ana").code == 0
     assert reviewed("decide r --export d.csv").code == 0
     assert reviewed("revert r 1 --edit 1 --undo --who ana").code == 0
-    assert "d.csv:3: decided after this table was written: edit 1 taken back by ana" in refused(
-        reviewed("decide r d.csv --who bob")
-    )
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _4="accept")
+    done = reviewed("decide r d.csv --who bob")
+    assert done.last.startswith("mtagent: 1 new decision on 1 segment, 1 already stored, 1 withdrawn since the export")
+    assert reviewed("export r").lines[0] == TEXTS[0]
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="accept")
+    assert "1 new decision" in reviewed("decide r d.csv --who bob").last, "a decision of one's own is no repetition"
 
 
 def test_the_command_line_says_which_decisions_of_others_it_replaces(reviewed: Shell) -> None:
@@ -556,3 +562,212 @@ def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: She
     assert reviewed("runs list").err == ""
     assert list(reviewed.runs()) == ["r"]
     assert reviewed("runs delete --outside --yes").last == "mtagent: nothing to delete"
+
+
+# -- decisions of two people in two stores
+
+
+@pytest.fixture
+def two(reviewed: Shell) -> Shell:
+    """Ana's store is ``store.db``; Bob has a copy of it."""
+    stored(reviewed.folder / "bob.db").close()
+    return reviewed
+
+
+def test_decisions_go_from_one_store_to_the_other_and_back(two: Shell) -> None:
+    assert two("revert r 1 --edit 1 --who ana --reason", "not our style").code == 0
+    assert two("accept r 1 --edit 2 --who ana").code == 0
+    assert two("accept r 1 --edit 2 --undo --who ana").code == 0
+    assert two("decide r --export ana.jsonl").last == "mtagent: written: ana.jsonl, with 3 decisions"
+    done = two("decide r --import ana.jsonl --store bob.db")
+    assert done.lines == ["1\tUna casa grande con 5 cuartos."]
+    assert done.last == "mtagent: 3 new decisions on 1 segment"
+    assert two("decide r ana.jsonl --store bob.db").last == "mtagent: 0 new decisions on 0 segments, 3 already stored"
+    assert "rejected by ana, 20" in two("runs show r 1 --store bob.db").out
+    assert two("accept r 2 --who bob --store bob.db").code == 0
+    assert two("decide r --export bob.jsonl --store bob.db").code == 0
+    back = two("decide r --import bob.jsonl")
+    assert back.last == "mtagent: 1 new decision on 1 segment, 3 already stored"
+    with Store(two.folder / "store.db") as ana, Store(two.folder / "bob.db") as bob:
+        logs = []
+        for store in (ana, bob):
+            history = store.decisions("r").history(0) + store.decisions("r").history(1)
+            logs.append([(each.segment, each.edit, each.verdict, each.who, each.at, each.reason) for each in history])
+    assert logs[0] == logs[1]
+    assert two("export r").lines == two("export r --store bob.db").lines
+
+
+@pytest.mark.parametrize("first", ["ana", "bob"])
+def test_of_two_peoples_decisions_the_later_one_counts_and_both_are_shown(first: str, two: Shell) -> None:
+    stores = {"ana": "store.db", "bob": "bob.db"}
+    verdicts = {"ana": "revert", "bob": "accept"}
+    for who in sorted(stores, key=lambda who: who != first):
+        assert two(f"{verdicts[who]} r 1 --edit 1 --who {who} --store {stores[who]}").code == 0
+        assert two(f"decide r --export {who}.jsonl --store {stores[who]}").code == 0
+    done = two("decide r --import bob.jsonl")
+    rejected, accepted = "edit 1 rejected by ana, 20", "edit 1 accepted by bob, 20"
+    earlier, later = (rejected, accepted) if first == "ana" else (accepted, rejected)
+    (conflict,) = [line for line in done.remarks if "decided differently" in line]
+    assert conflict.startswith(f"mtagent: segment 1: decided differently: {earlier}")
+    assert f" | {later}" in conflict
+    assert conflict.endswith("; the later one counts now")
+    older = "" if first == "ana" else " (1 older than decisions here, which count)"
+    assert done.last == f"mtagent: 1 new decision on 1 segment{older}, 1 conflict"
+    assert two("decide r --import ana.jsonl --store bob.db").last.endswith("1 conflict")
+    text = TEXTS[0] if first == "ana" else "Una casa grande con 5 cuartos."
+    assert two("export r").lines[0] == two("export r --store bob.db").lines[0] == text
+    again = two("decide r --import bob.jsonl")
+    assert again.remarks == ["mtagent: 0 new decisions on 0 segments, 1 already stored"]
+
+
+def test_who_replaces_or_repeats_a_decision_of_another_is_in_no_conflict(two: Shell) -> None:
+    assert two("revert r 1 --edit 1 --who ana").code == 0
+    assert two("accept r 1 --edit 2 --who ana").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    assert two("decide r --import ana.jsonl --store bob.db").code == 0
+    assert two("accept r 1 --edit 1 --who bob --store bob.db").code == 0
+    assert two("accept r 1 --edit 2 --who bob --store bob.db").code == 0
+    assert two("decide r --export bob.jsonl --store bob.db").code == 0
+    done = two("decide r --import bob.jsonl")
+    assert done.last == "mtagent: 2 new decisions on 1 segment, 2 already stored"
+    assert done.out == "1\tUna casa enorme con 6 cuartos.\n"
+
+
+def test_an_imported_command_is_taken_back_as_one(two: Shell) -> None:
+    assert two("revert r 2 --who ana").code == 0
+    assert two("revert r 1 --edit 1 --edit 2 --who ana").code == 0
+    assert two("accept r 2 --who ana").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    assert two("decide r --import ana.jsonl --store bob.db").code == 0
+    assert "2 edits" in two("revert r 1 --undo --store bob.db").last
+    assert two("export r --store bob.db").lines[0] == TEXTS[0]
+
+
+def test_a_new_decision_counts_though_the_other_clock_is_ahead(two: Shell) -> None:
+    assert two("revert r 1 --edit 1 --who ana").code == 0
+    with sql(two.folder / "store.db") as connection:
+        connection.execute("UPDATE decisions SET at = strftime('%Y-%m-%d %H:%M:%f', 'now', '+30 minutes')")
+    assert two("decide r --export ana.jsonl").code == 0
+    assert two("decide r --import ana.jsonl --store bob.db").code == 0
+    assert two("accept r 1 --edit 1 --store bob.db").out == f"{TEXTS[0]}\n"
+
+
+def test_decisions_on_other_texts_are_counted_and_those_of_another_run_refused(two: Shell) -> None:
+    assert two("revert r 1 --edit 1").code == 0
+    assert two("accept r 2").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    with Store(two.folder / "other.db") as store:
+        with store.start("r", settings={}, inputs={}, total=2) as run:
+            run.save(0, chains()[1])
+            run.save(1, chains()[2])
+            run.finish()
+        with store.start("q", settings={}, inputs={}, total=1) as run:
+            run.save(0, chains()[2])
+            run.finish()
+    done = two("decide r --import ana.jsonl --store other.db")
+    assert done.last == (
+        "mtagent: 1 new decision on 1 segment, 1 not stored: on segments or texts that this run does not have"
+    )
+    assert "ana.jsonl: has 2 decisions on run 'r', and none is on a text of run 'q': import it into" in refused(
+        two("decide q --import ana.jsonl --store other.db")
+    )
+
+
+def test_an_import_that_fails_on_the_way_stores_nothing(two: Shell) -> None:
+    assert two("revert r 1 2 --who ana").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    with sql(two.folder / "bob.db") as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON decisions WHEN NEW.segment = '2'"
+            " BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    assert two("decide r --import ana.jsonl --store bob.db").code == 1
+    with Store(two.folder / "bob.db") as store:
+        assert not store.decisions("r")
+    with sql(two.folder / "bob.db") as connection:
+        connection.execute("DROP TRIGGER full")
+    assert "2 new decisions" in two("decide r --import ana.jsonl --store bob.db").last
+
+
+HASH = "0" * 24
+
+
+@pytest.mark.parametrize(("change", "error"), [
+    ({"edit": 9}, "log.jsonl:2: segment 1 has no edit 9; it has 2"),
+    ({"edit": 1.5}, "log.jsonl:2: edit: Input should be a valid integer"),
+    ({"edit": -1}, "log.jsonl:2: edit: -1 cannot be; export the decisions again"),
+    ({"verdict": "delete"}, "log.jsonl:2: verdict: Input should be 'accept', 'reject', 'text' or 'undecided'"),
+    ({"verdict": "text", "text": "a\nb"}, "log.jsonl:2: edit 1 of segment 1: the text has a line break"),
+    ({"verdict": "text", "text": "x" * 100_001}, "log.jsonl:2: edit 1 of segment 1: the text has 100,001 characters"),
+    ({"at": "2999-01-01 00:00:00.000"}, "log.jsonl:2: was made at 2999-01-01 00:00:00.000 (UTC), which is later"),
+    ({"at": "2025-13-01 00:00:00.000"}, 'log.jsonl:2: at: "2025-13-01 00:00:00.000" cannot be'),
+    ({"at": ""}, 'log.jsonl:2: at: "" cannot be'),
+    ({"id": 0}, "log.jsonl:2: id: 0 cannot be"),
+    ({"id": True}, "log.jsonl:2: id: Input should be a valid integer"),
+    ({"command": 10**30}, "log.jsonl:2: command: "),
+    ({"position": -1}, "log.jsonl:2: position: -1 cannot be"),
+    ({"chain": "x' OR 1"}, "log.jsonl:2: chain: \"x' OR 1\" cannot be"),
+    ({"seconds": -1.0}, "log.jsonl:2: seconds: -1.0 cannot be"),
+    ({"who": "x" * 201}, "log.jsonl:2: who: "),
+    ({"drop": 1}, "log.jsonl:2: drop: Extra inputs are not permitted"),
+    ({"verdict": "undecided", "withdraws": 7}, "log.jsonl:2: withdraws decision 7, and no line above holds such"),
+    ({"withdraws": 7}, "log.jsonl:2: decision: Value error, a decision that withdraws another must be 'undecided'"),
+    ({"segment": "9", "position": 8}, "none is on a text of run 'r'"),
+    ({"chain": HASH}, "none is on a text of run 'r'"),
+])  # fmt: skip
+def test_a_log_that_was_tampered_with_is_refused(change: dict[str, object], error: str, two: Shell) -> None:
+    assert two("revert r 1 --edit 1 --who ana").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    head, decision = two.objects("ana.jsonl")
+    two.write("log.jsonl", json.dumps(head), json.dumps(decision | change))
+    assert error in refused(two("decide r --import log.jsonl --store bob.db"))
+    two.write("log.jsonl", json.dumps(head), json.dumps(decision), json.dumps(decision | change))
+    assert refused(two("decide r --import log.jsonl --store bob.db")), "nor beside a decision that is all right"
+    with Store(two.folder / "bob.db") as store:
+        assert not store.decisions("r")
+
+
+@pytest.mark.parametrize("lines", [[], ["[]"], ["{}"], ['{"format": "mtagent decisions 2", "run": "r"}'], ["x"]])
+def test_a_file_that_is_no_log_is_refused(lines: list[str], two: Shell) -> None:
+    two.write("log.jsonl", *lines)
+    assert "log.jsonl:1:" in refused(two("decide r --import log.jsonl"))
+    assert two("decide r --import log.jsonl --who ana").code == 2
+
+
+CHOICES = st.sampled_from(["accept", "reject", "undecided", "text", "undo"])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(st.tuples(
+    st.sampled_from(["ana", "bob"]), st.sampled_from([0, 1]), st.sampled_from([None, 1, 2]), CHOICES,
+), max_size=10))  # fmt: skip
+def test_two_stores_end_with_the_same_decisions_and_texts(
+    history: list[tuple[str, int, int | None, str]], tmp_path: Path
+) -> None:
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with stored(tmp_path / "ana.db") as ana, stored(tmp_path / "bob.db") as bob:
+        stores = {"ana": ana, "bob": bob}
+        for number, (who, position, edit, choice) in enumerate(history):
+            run = DecidedRun(stores[who], "r")
+            chain, log = run.run.chain_at(position), run.log.history(position)
+            fields: dict[str, object] = {"segment": chain.segment.id, "edit": edit, "verdict": choice, "who": who}
+            if choice == "text":
+                fields["text"] = f"Texto {number}"
+            if choice == "undo":
+                standing = not_withdrawn(log)
+                if not standing:
+                    continue
+                fields |= {"verdict": "undecided", "edit": standing[-1].edit, "withdraws": standing[-1].id}
+            at = f"2026-01-01 00:00:{number:02}.000"
+            decision = run.checked(chain, Decision.model_validate(fields | {"at": at}), log)
+            run.log.append([(position, decision)])
+        for source, target in (("ana", "bob"), ("bob", "ana")):
+            export_log(stores[source], "r", tmp_path / f"{source}.jsonl")
+            import_log(stores[target], "r", tmp_path / f"{source}.jsonl")
+        for source, target in (("ana", "bob"), ("bob", "ana")):
+            export_log(stores[source], "r", tmp_path / f"{source}.jsonl")
+            again = import_log(stores[target], "r", tmp_path / f"{source}.jsonl")
+            assert (again.new, again.missing, again.conflicts) == (0, 0, [])
+        texts = [[result.text for _, result in DecidedRun(store, "r").segments()] for store in (ana, bob)]
+        assert texts[0] == texts[1]

@@ -23,6 +23,7 @@ from mtagent.text.table import tab_separated
 if TYPE_CHECKING:
     from mtagent.jobs.decisions import DecidedSegment
     from mtagent.records.decisions import DecisionVerdict
+    from mtagent.store.store import Store
 
 _MOST_REMARKS = 20
 ACCEPT_EXAMPLES = """\b
@@ -45,6 +46,8 @@ DECIDE_EXAMPLES = """\b
 Examples:
   mtagent decide postedit-1a2b3c4d --export decisions.csv     # one row per edit, to fill in
   mtagent decide postedit-1a2b3c4d decisions.csv
+  mtagent decide postedit-1a2b3c4d --export ana.jsonl         # all decisions, for another person's store
+  mtagent decide postedit-1a2b3c4d --import ana.jsonl
 """
 
 REVIEW_EXAMPLES = """\b
@@ -185,34 +188,86 @@ def _say_remarks(results: Sequence[DecidedSegment]) -> None:
 @click.argument("run")
 @click.argument("table", type=FILE, required=False, metavar="[FILE.csv]")
 @click.option(
-    "--export", type=FILE, metavar="FILE.csv",
-    help="Write a table with a row for each edit and its decision, to fill in or to keep.",
+    "--export", type=FILE, metavar="FILE",
+    help="Write a table with a row for each edit and its decision (.csv), or all decisions with their times, for "
+    "another person's store (.jsonl).",
+)  # fmt: skip
+@click.option(
+    "--import", "imported", type=FILE, metavar="FILE",
+    help="Merge the decisions of another person's store (.jsonl): of two, the later one counts. Or import a table.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an existing file, or decisions made since the table was written.")
 @WHO
 @with_options(STORE_OPTION)
-def decide(run: str, table: Path | None, export: Path | None, force: bool, who: str | None, store: Path | None) -> None:
+def decide(
+    run: str,
+    table: Path | None,
+    export: Path | None,
+    imported: Path | None,
+    force: bool,
+    who: str | None,
+    store: Path | None,
+) -> None:
     """Import decisions on a stored RUN from a table: segment, edit, decision, text.
 
     A decision is accept, reject, text (your own text), undecided (takes a decision back), or empty. A row without the
     number of an edit decides on the whole segment. Either all rows are imported, or none.
+
+    To bring decisions to another person who has the same run, write them to a .jsonl file with --export and read it
+    there with --import. All keep their times and names, and none is lost.
     """
-    from mtagent.jobs.decisions import export_decisions, import_decisions
+    from mtagent.jobs.decision_log import SUFFIX, export_log
+    from mtagent.jobs.decisions import export_decisions
     from mtagent.jobs.outputs import refuse_existing, refuse_unwritable
 
-    if (table is None) == (export is None):
-        raise click.UsageError("give either a table to import, or --export FILE.csv to write one")
+    if [table, export, imported].count(None) != 2:
+        raise click.UsageError("give a table to import, --import FILE, or --export FILE to write one")
     with existing_store(store) as opened:
         if export is not None:
             refuse_unwritable(export)
             if not force:
                 refuse_existing([export])
-            count = export_decisions(opened, run, export)
+            write = export_log if export.suffix == SUFFIX else export_decisions
+            count = write(opened, run, export)
             if export != STANDARD:
                 say(f"mtagent: written: {export}, with {counted(count, 'decision')}")
             return
-        assert table is not None
-        imported = import_decisions(opened, run, table, user() if who is None else who, force=force)
+        source = table or imported
+        assert source is not None
+        if source.suffix != SUFFIX:
+            _import_table(opened, run, source, user() if who is None else who, force)
+            return
+        if who is not None or force:
+            raise click.UsageError(f"{source} holds who decided and when; leave out --who and --force")
+        _import_log(opened, run, source)
+
+
+def _import_log(opened: Store, run: str, path: Path) -> None:
+    from mtagent.jobs.decision_log import import_log
+
+    imported = import_log(opened, run, path)
+    for result in imported.results:
+        if result.decided.text != result.before:
+            _print_text(result)
+    for conflict in imported.conflicts:
+        say(f"mtagent: {visible(f'segment {conflict.segment}: {conflict.sentence}', one_line=True)}")
+    _say_remarks(imported.results)
+    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
+    if imported.older:
+        summary += f" ({imported.older} older than decisions here, which count)"
+    if imported.known:
+        summary += f", {imported.known} already stored"
+    if imported.missing:
+        summary += f", {imported.missing} not stored: on segments or texts that this run does not have"
+    if imported.conflicts:
+        summary += f", {counted(len(imported.conflicts), 'conflict')}"
+    say(f"mtagent: {summary}")
+
+
+def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -> None:
+    from mtagent.jobs.decisions import import_decisions
+
+    imported = import_decisions(opened, run, table, who, force=force)
     if imported.unknown:
         names = ", ".join(map(repr, imported.unknown))
         say(f"mtagent: {table}: ignored {counted(len(imported.unknown), 'column')}: {names}")
@@ -222,6 +277,8 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
     summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
     if imported.known:
         summary += f", {imported.known} already stored"
+    if imported.withdrawn:
+        summary += f", {imported.withdrawn} withdrawn since the export"
     if imported.empty:
         summary += f", {counted(imported.empty, 'row')} without a decision"
     say(f"mtagent: {summary}")

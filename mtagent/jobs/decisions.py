@@ -352,6 +352,8 @@ class TableImport(NamedTuple):
     """The number of decisions that were stored."""
     known: int
     """The number of decisions that were stored before."""
+    withdrawn: int
+    """The number of rows that repeat a decision that was withdrawn after the table was written: it stays withdrawn."""
     empty: int
     """The number of rows without a decision."""
     unknown: list[str]
@@ -377,7 +379,7 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "", *, forc
     results = list[DecidedSegment]()
     decisions = list[tuple[int, Decision]]()
     versions = dict[int, int]()
-    known = 0
+    known = withdrawn = 0
     for segment, segment_rows in rows_by_segment.items():
         try:
             position, chain = run.run.chain(segment)
@@ -389,6 +391,9 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "", *, forc
         added = list[Decision]()
         edit_count = 0
         for row in sorted(segment_rows, key=_import_order):
+            if not force and _is_withdrawn_since(row, history):
+                withdrawn += 1
+                continue
             decision = _decision(run, chain, row, who, [*history, *added])
             if _is_known(decision, latest([*history, *added])):
                 known += 1
@@ -405,7 +410,7 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "", *, forc
             before = decided(chain, history, skip=run.skip).text
             results.append(DecidedSegment(segment, before, after, edit_count, replaced_decisions(history, added)))
     run.log.append(decisions, expected=versions)
-    return TableImport(results, len(decisions), known, empty, table.unknown)
+    return TableImport(results, len(decisions), known, withdrawn, empty, table.unknown)
 
 
 def _about(chain: Chain, history: Iterable[Decision]) -> list[Decision]:
@@ -470,18 +475,35 @@ def _signature(decision: Decision | None) -> str:
 def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> None:
     """Refuse to replace what another person has decided since the table was written, if the table shows when it was.
 
-    A decision that was made and taken back since then is no reason to refuse: the same counts as before.
+    A decision that was taken back since then is no reason to refuse: an earlier one counts, or none.
     """
-    last = _last_decision(history, row.edit)
-    if last is None or row.decided is None or last.who == who:
-        return
     counting = _last_decision(latest(history), row.edit)
-    if row.decided.strip() in (_signature(last), _signature(counting)):
+    if counting is None or row.decided is None or counting.who == who:
+        return
+    seen = _seen(row, history)
+    if seen is not None and counting.id <= seen.id:
         return
     raise InputError(
-        f"{row.where}: decided after this table was written: {edit_prefix(last.edit)}{last.sentence}; export it "
-        "again, or give --force to replace that"
+        f"{row.where}: decided after this table was written: {edit_prefix(counting.edit)}{counting.sentence}; export "
+        "it again, or give --force to replace that"
     )
+
+
+def _seen(row: DecisionRow, history: Sequence[Decision]) -> Decision | None:
+    """The decision that counted when the table was written."""
+    for decision in reversed(history):
+        concerns_row = row.edit is None or decision.edit in (row.edit, None)
+        if concerns_row and row.decided is not None and row.decided.strip() == _signature(decision):
+            return decision
+    return None
+
+
+def _is_withdrawn_since(row: DecisionRow, history: Sequence[Decision]) -> bool:
+    """Whether the row only repeats a decision that was withdrawn after the table was written."""
+    seen = _seen(row, history)
+    if seen is None or seen in not_withdrawn(history):
+        return False
+    return (seen.edit, seen.verdict, seen.text) == (row.edit, row.verdict, row.text)
 
 
 def _refuse_contradictions(segment_rows: Sequence[DecisionRow]) -> None:

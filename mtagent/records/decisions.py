@@ -98,10 +98,16 @@ class Decision(Record):
 
 
 def not_withdrawn(history: Iterable[Decision]) -> list[Decision]:
-    """The decisions of one segment's ``history`` that were not withdrawn, oldest first."""
+    """The decisions of one segment's ``history`` that were not withdrawn, oldest first.
+
+    Decisions that came from another store are put in order by their time. Those without a time, which are not stored
+    yet, come last.
+    """
     history = list(history)
     withdrawn = {decision.withdraws for decision in history}
-    return [decision for decision in history if decision.withdraws is None and decision.id not in withdrawn]
+    standing = [decision for decision in history if decision.withdraws is None and decision.id not in withdrawn]
+    standing.sort(key=lambda decision: (not decision.at, decision.at, decision.who if decision.at else ""))
+    return standing
 
 
 def latest(history: Iterable[Decision]) -> tuple[Decision, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from sqlite3 import Connection
 from typing import Any, Literal, TypeVar, get_args
@@ -117,15 +118,18 @@ class StoredRun:
 
     def chain(self, segment_id: str) -> tuple[int, Chain]:
         """The position and the chain of a segment; a :class:`StoreError` for no segment, or several."""
-        positions = self._database.query(
-            "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
-        )
+        positions = self.positions_of(segment_id)
         if not positions:
             raise StoreError(f"run {self.name!r}: has no segment {segment_id!r}{self._missing()}{self._some_ids()}")
         if len(positions) > 1:
-            places = ", ".join(str(position) for (position,) in positions)
+            places = ", ".join(map(str, positions))
             raise StoreError(f"run {self.name!r}: several segments are called {segment_id!r}, at positions {places}")
-        return positions[0][0], self.chain_at(positions[0][0])
+        return positions[0], self.chain_at(positions[0])
+
+    def positions_of(self, segment_id: str) -> list[int]:
+        """The positions of the segments with this id: none, one, or several."""
+        sql = "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position"
+        return [position for (position,) in self._database.query(sql, (self.id, segment_id))]
 
     def _missing(self) -> str:
         """For an incomplete run: how many segments it lacks, and what to do."""
@@ -395,23 +399,50 @@ class DecisionLog:
     ) -> dict[int, int]:
         """Write decisions, all of them or none, and return the new versions of their segments.
 
-        Decisions without a time get the current time. Raises :class:`DecidedElsewhere` if a segment's version is no
-        longer the ``expected`` one, and :class:`NotStored` for a position that the run does not have.
+        Decisions without a time get the current time, or a later one if the segment already has a decision that
+        another machine's clock dated later. Decisions of another store bring their ``id``, which must be negative: a
+        later one may withdraw it. They share a command if they shared one there. Raises :class:`DecidedElsewhere` if a
+        segment's version is no longer the ``expected`` one, and :class:`NotStored` for a position that the run does not
+        have.
         """
         names = _WRITTEN.split(", ")
         insert = f"INSERT INTO decisions (run_id, position, {_WRITTEN}) VALUES ({', '.join('?' * (len(names) + 2))})"
-        time = now()
         with self._database.writing(f"a decision about run {self._name!r}") as connection:
             for position, version in (expected or {}).items():
                 self._refuse_newer(connection, position, version)
             versions = dict[int, int]()
-            command = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM decisions").fetchone()[0]
+            times = dict[int, str]()
+            commands = dict[int, int]()
+            new_ids = dict[int | None, int]()  # by the id in the other store
+            next_id = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM decisions").fetchone()[0]
             for position, decision in decisions:
                 self._refuse_missing(connection, position, decision.segment)
-                stored = decision.model_copy(update={"at": decision.at or time, "command": command})
+                if position not in times:
+                    times[position] = self._next_time(connection, position)
+                stored = decision.model_copy(
+                    update={
+                        "at": decision.at or times[position],
+                        "command": commands.setdefault(decision.command, next_id),
+                        "withdraws": new_ids.get(decision.withdraws, decision.withdraws),
+                    }
+                )
                 values = [getattr(stored, name) for name in names]
-                versions[position] = connection.execute(insert, (self._run_id, position, *values)).lastrowid or 0
+                new_id = connection.execute(insert, (self._run_id, position, *values)).lastrowid or 0
+                versions[position] = new_id
+                if decision.id < 0:
+                    new_ids[decision.id] = new_id
+                next_id = new_id + 1
             return versions
+
+    def _next_time(self, connection: Connection, position: int) -> str:
+        """The current time, or one millisecond after the last decision on the segment if that is later."""
+        sql = "SELECT coalesce(max(at), '') FROM decisions WHERE run_id = ? AND position = ?"
+        last = connection.execute(sql, (self._run_id, position)).fetchone()[0]
+        time = now()
+        if last < time:
+            return time
+        later = datetime.fromisoformat(last) + timedelta(milliseconds=1)
+        return later.isoformat(" ", "milliseconds")
 
     def _refuse_newer(self, connection: Connection, position: int, version: int) -> None:
         sql = "SELECT coalesce(max(id), 0) FROM decisions WHERE run_id = ? AND position = ?"
