@@ -100,6 +100,11 @@ def encoding_of(path: Path, encoding: str | None = None) -> str:
 
 
 def _undecodable(path: Path, number: int, raw: bytes, start: int, encoding: str) -> str:
+    if encoding.startswith("utf-16") and path.is_file() and byte_order_mark(path, encoding):
+        return (
+            f"{path}:{number}: is UTF-16 by its byte order mark, and byte 0x{raw[start]:02X} is not; the file may be "
+            "cut off: restore it"
+        )
     if encoding != "utf-8":
         return f"{path}:{number}: byte 0x{raw[start]:02X} is not {encoding}; give the right --encoding"
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):

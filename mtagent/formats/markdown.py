@@ -24,6 +24,9 @@ _FRONT_MATTER = regex.compile(
     r"\A(?:---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
 _ONE_LINE = ("heading", "cell")
+_DEEPEST = 100
+"""Quotes, lists and items within each other; the parser leaves out what is deeper. Its default is 20."""
+_CONTAINERS = ("blockquote_open", "list_item_open")
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
 _CLOSING_MARK = regex.compile(r"(?:^|[ \t])#+[ \t]*$")
 _LONE_BACKSLASH = regex.compile(r"(?<!\\)(?:\\\\)*\\\Z")
@@ -37,7 +40,7 @@ def _parser() -> MarkdownIt:
         from markdown_it import MarkdownIt
     except ImportError:
         raise MissingExtra("reading Markdown", "documents") from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
 
 
 def _passages(path: Path, file: DecodedFile, definitions: dict[str, Any]) -> list[Passage]:
@@ -57,6 +60,9 @@ def _passages(path: Path, file: DecodedFile, definitions: dict[str, Any]) -> lis
     kind = ""
     row, column = -1, 0  # where the last cell ended
     for token in _parser().parse(content, definitions):
+        if token.type in _CONTAINERS and token.level >= _DEEPEST - 1:
+            line = token.map[0] + 1 if token.map else 1
+            raise InputError(f"{path}:{line}: quotes and lists are nested more than {_DEEPEST} deep; flatten them")
         kind = _KINDS.get(token.type, kind)
         if token.type != "inline" or token.map is None:
             continue
