@@ -36,8 +36,9 @@ from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
-PART = 5_000
-"""Segments in one script element. The page shows the first part at once and reads the others one after the other."""
+PART = 1_000
+"""Segments in one script element. The page shows the first part at once and reads the others one after the other:
+each takes a browser about 0.05 s, so that it stays usable while it reads them."""
 _NEXT_PART = ']</script>\n<script type="application/json" class="segments">['
 _IN_MEMORY = 2**24
 _NONE = "–"
