@@ -25,7 +25,7 @@ _GREETING_SECONDS = 60.0
 
 @click.group("comet", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Install COMET in an environment of its own, apart from mtagent's."""
+    """Install COMET in a separate environment."""
 
 
 @command.command(epilog=EXAMPLES)

@@ -119,7 +119,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
     epilog=SCORE_EXAMPLES,
 )
 @click.option(
-    "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that has translations, too."
+    "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that also has translations."
 )
 @click.option(
     "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
@@ -136,8 +136,8 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )
 @click.option(
     "--run", "runs", multiple=True, metavar="[NAME=]RUN",
-    help="Stored run whose texts after each stage are scored, or whose ratings are shown. Repeatable; systems are then "
-    "called NAME/STAGE, and columns of ratings NAME/EVALUATOR.",
+    help="Stored run whose texts after each stage are scored, or whose ratings are printed. Repeatable; systems are "
+    "then called NAME/STAGE, and columns of ratings NAME/EVALUATOR.",
 )  # fmt: skip
 @name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
