@@ -132,7 +132,7 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: Se
     for parameter, times in Counter(parameters).items():
         takes_one = isinstance(parameter, click.Option) and not parameter.multiple and not parameter.is_flag
         if takes_one and times > 1:
-            raise click.UsageError(f"{parameter.opts[0]} is given {times} times, and takes one value", context)
+            raise click.UsageError(f"{parameter.opts[0]} is given {times} times, but takes one value", context)
     if isinstance(command, click.Group) and rest:
         subcommand = command.get_command(context, rest[0])
         if subcommand is not None:

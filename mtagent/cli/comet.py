@@ -49,7 +49,7 @@ def setup(folder: Path | None, python: str) -> None:
     versions = CometProcess(str(made), timeout=_GREETING_SECONDS).versions
     say(f"mtagent: COMET {versions['comet']} works there, with torch {versions['torch']}")
     if chosen == usual:
-        say("mtagent: no setting is needed: metrics and evaluators use it from now on")
+        say("mtagent: no setting is needed: metrics and evaluators use it")
     else:
         say(f"mtagent: add this line to mtagent.toml, or set {VARIABLE}, or use --comet-python:")
         display(f"comet_python = {json.dumps(str(made), ensure_ascii=False)}")

@@ -257,7 +257,7 @@ def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:
     if output is not None:
         learning_options = ["--output", *learning_options]
     if learning_options:
-        raise click.UsageError(f"--next lists edits and learns nothing; leave out {learning_options[0]}")
+        raise click.UsageError(f"--next only lists edits; leave out {learning_options[0]}")
     if options["decisions"] and options["human"] is not None:
         raise click.UsageError("expected one source of labels; give either --decisions or --human FILE")
     if _is_chain_run(options):
@@ -390,7 +390,7 @@ def _config(options: Mapping[str, Any]) -> Config:
         options.get("instructions", ())
     ):
         raise click.UsageError(
-            "--instructions: judges see those for a language that the run was made with: leave LANG= out"
+            "--instructions: judges see the instructions for a language with which the run was made: leave LANG= out"
         )
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
@@ -454,7 +454,7 @@ def _checked_shipped(options: Mapping[str, Any]) -> GateCheck:
         names.append(name)
         kinds.append(kind)
     if len(set(kinds)) < 2:
-        raise click.UsageError("the shipped gate needs judges of two kinds: name each one with --judge NAME=KIND")
+        raise click.UsageError("the shipped gate needs judges of two kinds: name each judge with --judge NAME=KIND")
     data = _inputs(options, names).read().with_details(options["signatures"], options["lp"])
     checked = check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
     if len(options["before"]) > 1 or len(options["after"]) > 1:

@@ -247,7 +247,7 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
             "--lock needs --in-place: it knows the texts of the files that are written, and -o leaves these as they are"
         )
     if localization.into_folder and not localization.in_place and files.output == STANDARD:
-        raise click.UsageError("several files need a folder: name it with -o, or write them with --in-place")
+        raise click.UsageError("several files need an output folder: name it with -o, or use --in-place")
 
 
 def show_stale(localization: LocalizationInputs) -> Never:
@@ -282,7 +282,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if not is_empty:
         return False
     if dry_run:
-        say("mtagent: nothing to work on")
+        say("mtagent: nothing to process")
         return True
     outputs = files.localization.outputs(files.output)
     if not files.force and not files.localization.in_place:
@@ -291,7 +291,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if files.details is not None:
         write_details(files.details, [])
     if not quiet:
-        say("mtagent: nothing to work on; no model was asked")
+        say("mtagent: nothing to process; no model was called")
     show_written(written, quiet=quiet)
     return True
 

@@ -786,7 +786,7 @@ def read_batches(options: dict[str, Any]) -> Batches | None:
     if mode not in get_args(BatchMode) or (mode == "submit") == bool(folder):
         raise click.UsageError(f"--batch: expected nothing, 'write DIR' or 'read DIR', not {batch!r}")
     if options.get("repeat") is not None:
-        raise click.UsageError("--repeat: with --batch, start each repeat by itself, with its own --name and --seed")
+        raise click.UsageError("--repeat: with --batch, start each repeat separately, with its own --name and --seed")
     return Batches(mode, Path(folder) if folder else None)
 
 
@@ -825,7 +825,8 @@ def read_config(options: dict[str, Any]) -> Config:
     number_of_judges = len(config.judges) or 1  # a gate without --judge has one
     if overrides.get("quorum", 1) > number_of_judges:
         raise click.UsageError(
-            f"--quorum {config.quorum}: needs as many judges, and there are {number_of_judges}: name more with --judge"
+            f"--quorum {config.quorum}: needs that many judges, but there are {number_of_judges}: name more judges "
+            "with --judge"
         )
     print_licences((config.evaluator, *config.judges))
     return config
@@ -839,7 +840,9 @@ def instructions_by_language(specs: Iterable[str]) -> dict[str, Any]:
         lang, equals, path = spec.partition("=")
         if not equals or Path(spec).exists():
             if "instructions" in settings:
-                raise click.UsageError("--instructions: give one file for all languages, and LANG=FILE for others")
+                raise click.UsageError(
+                    "--instructions: give only one file for all languages, and LANG=FILE for single languages"
+                )
             settings["instructions"] = Path(spec)
             continue
         if not path:
@@ -981,9 +984,9 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
     if in_place and output != STANDARD:
         raise click.UsageError("-o and --in-place do not go together: leave one of them out")
     if backup and not in_place:
-        raise click.UsageError("--backup needs --in-place: only then a file is replaced")
+        raise click.UsageError("--backup needs --in-place: only --in-place replaces files")
     if force_edited and lock is None:
-        raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
+        raise click.UsageError("--force-edited needs --lock: without a lock file, edits by people are unknown")
     is_one_file = len(files) == 1 and files[0].path in map(Path, names)
     into_folder = not is_one_file or output.is_dir()
     if not in_place:
@@ -1005,7 +1008,7 @@ def _refuse_other_output(output: Path, files: Sequence[NamedFile], *, into_folde
     if form is None or output.is_dir():
         return
     if into_folder:
-        raise click.UsageError(f"-o {output}: is the name of a file, and there may be several: name a folder")
+        raise click.UsageError(f"-o {output}: is the name of a file, but there may be several files: name a folder")
     read = by_suffix(files[0].path, DOCUMENTS)
     if read is not None and read.name != form.name:
         raise click.UsageError(f"-o {output}: {files[0].path} stays {read.name}; name it with {read.suffixes[0]}")

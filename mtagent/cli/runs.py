@@ -306,7 +306,7 @@ def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bo
     --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
-        raise click.UsageError("give exactly one of: names of runs, --older-than 30d, --outside")
+        raise click.UsageError("give only one of these: names of runs, --older-than 30d, --outside")
     with existing_store(store) as opened:
         chosen = runs if older_than is None else _older(opened.runs(), older_than)
         run_summaries = {name: opened.run(name) for name in dict.fromkeys(chosen)}

@@ -191,7 +191,7 @@ def score(**options: Any) -> None:
     are_systems_known = not runs and (bool(scoring.systems) or not is_table)
     if scoring.paired and are_systems_known and len(scoring.systems or translations) < 2:
         raise click.UsageError(
-            "a paired test compares systems with the first one, and there is only one: give more (-t)"
+            "a paired test compares systems with the first system, and there is only one: give more systems (-t)"
         )
     given_languages = options_on_command_line({"lp", "source_lang", "target_lang"})
     config = read_config(options)
@@ -201,7 +201,7 @@ def score(**options: Any) -> None:
     if ratings is not None:
         superfluous = given_options + given_languages
         if superfluous:
-            raise click.UsageError(f"these runs hold ratings, which are shown as they are: leave out {superfluous[0]}")
+            raise click.UsageError(f"these runs have ratings, which are printed unchanged: leave out {superfluous[0]}")
         _print_ratings(ratings, form, width, by_sentence=by_sentence)
         return
     if runs:

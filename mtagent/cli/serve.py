@@ -195,7 +195,7 @@ def _warn(config: Config, given_options: Collection[str]) -> None:
         say(offline(config), logging.WARNING)
     if "translate" not in (config.effective().stages or ()):
         say(
-            "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
+            "mtagent: no MT system is set, so only /v1/improve works, and only for texts with a translation. To "
             "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator.",
             logging.WARNING,
         )

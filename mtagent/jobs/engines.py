@@ -52,10 +52,10 @@ class Engine(Protocol):
 def refuse_dependent(config: Config, *, is_settled: bool) -> None:
     """Raise :class:`ConfigError` for settings with which a segment depends on others, maybe of another shard."""
     if config.context:
-        raise ConfigError("context: segments would have to wait for those before them: leave context or --engine out")
+        raise ConfigError("context: segments would have to wait for earlier segments: leave context or --engine out")
     if not is_settled:
         raise ConfigError(
-            "gate gain: is settled with edits of the whole run: calibrate it first (mtagent gate calibrate) and set "
+            "gate gain: depends on edits of the whole run: calibrate it first (mtagent gate calibrate) and set "
             "calibration, or leave --engine out"
         )
 

@@ -163,7 +163,7 @@ class LocalizationInputs:
             place = output / relpath(file.path, file.root)  # which follows no links
             for other, other_place in outputs.items():
                 if place == other_place:
-                    raise ConfigError(f"{file.path}: would be written to {place}, as {other} is: give another -o")
+                    raise ConfigError(f"{file.path}: would be written to {place}, like {other}: give another -o")
             outputs[file.path] = place
         return outputs
 

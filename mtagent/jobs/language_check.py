@@ -83,4 +83,4 @@ def refuse_wrong_languages(check: LanguageCheck, path: Path | None, config: Conf
     if config.offline:
         logger.warning("%s%s; check -l", where, check.fault)
         return
-    raise ConfigError(f"{where}{check.fault}; check -l, or go on with --force")
+    raise ConfigError(f"{where}{check.fault}; check -l, or continue with --force")

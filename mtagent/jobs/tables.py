@@ -106,7 +106,7 @@ class TableImprover:
         del settings["store"]
         for name, reason in _FOREIGN.items():
             if settings.get(name) is not None:
-                raise ConfigError(f"{name}: does nothing here: {reason}")
+                raise ConfigError(f"{name}: has no effect here: {reason}")
         for name in ("source_lang", "target_lang"):
             if settings.get(name) is not None:
                 settings[name] = languages.normalise(settings[name])
@@ -213,7 +213,7 @@ def folder_of(settings: Mapping[str, Any]) -> Path:
     """The folder that ``settings`` name. Raises :class:`ConfigError` if they don't."""
     folder = settings.get("store")
     if not folder or Path(folder).is_file():
-        raise ConfigError("store: expected a folder for the stores of the shards, which every worker sees")
+        raise ConfigError("store: expected a folder for the stores of the shards, which every worker can read")
     return Path(folder)
 
 

@@ -56,7 +56,7 @@ def merge(parts: Sequence[StoredShard], target: Store, name: str, order: Callabl
     counted. Raises :class:`StoreError` if two parts hold different segments of one id.
     """
     if target.settings(name) is not None:
-        raise StoreError(f"run {name!r}: is there already; give another name (--name), or delete it first")
+        raise StoreError(f"run {name!r}: already exists; give another name (--name), or delete it first")
     ids: set[str] = set()
     settings = None
     for part in parts:
@@ -95,7 +95,7 @@ def copy_run(part: StoredShard, target: Store, run: Run, positions: Mapping[str,
         ):
             if [former_source, former_translation] != texts:
                 raise StoreError(
-                    f"{part.store}: segment {segment_id!r} has other texts than in the store before; an id must mean "
+                    f"{part.store}: segment {segment_id!r} has other texts than in the previous store; an id must mean "
                     "the same segment in all stores. Lines of text files get their number as id, which begins with 1 "
                     "in each file: start the runs from JSON Lines with ids of your own, or export each run and join "
                     "the outputs"

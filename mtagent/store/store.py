@@ -109,7 +109,7 @@ class Store:
         if differences:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differences.values())}. "
-                "Give the same again to go on with it, or another name to start a new run"
+                "Use the same settings and inputs to continue it, or another name to start a new run"
             )
         run = self._lock(run_id, name)
         try:
@@ -487,7 +487,7 @@ def _shrink(database: Database) -> bool:
         return bool(database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
     except StoreError as error:
         raise StoreError(
-            f"the runs are deleted, and the file is as large as before: {error}; the same command with another run, or "
+            f"the runs are deleted, but the file did not shrink: {error}; the same command with another run, or "
             "sqlite3 with VACUUM, makes it smaller"
         ) from error
 
