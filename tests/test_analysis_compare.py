@@ -194,7 +194,9 @@ def test_another_deciding_metric_and_one_that_falls_when_it_is_better(tmp_path: 
     assert postedit.gain_to_edit > 0
     assert cost_of(result, "postedit").per_point == pytest.approx(0.006696 / -gain_of(result, "postedit", 2))
     assert cost_of(result, "proofread").per_point is None
-    with pytest.raises(ConfigError, match="--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER"):
+    with pytest.raises(
+        ConfigError, match="--deciding 'comet': is not one of the metrics; scored are: BLEU, chrF2, TER"
+    ):
         compare_runs(["r"], config, reference=tmp_path / "ref.txt", deciding="comet")
 
 

@@ -212,13 +212,13 @@ async def test_a_gate_of_the_users_own_chooses_by_its_word_on_two_texts() -> Non
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
 async def test_a_gate_without_a_judge_cannot_choose(gate: str) -> None:
-    with pytest.raises(ConfigError, match=f"the gate {gate} asks no judge, and cannot choose .* set judge"):
+    with pytest.raises(ConfigError, match=f"the gate {gate} calls no judge, so it can't choose .* set judge"):
         await reranked(OpenGate(gate), BETTER)
 
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
 def test_nor_can_it_choose_among_proposals(gate: str) -> None:
-    with pytest.raises(ConfigError, match="cannot choose the best of several texts"):
+    with pytest.raises(ConfigError, match="can't choose the best of several texts"):
         Agent(gate=gate, stages="pe", proposals=2).postedit([SOURCE], [BEFORE], "en", "es")
 
 
@@ -303,7 +303,7 @@ def test_json_lines_hold_candidates_in_a_field(shell: Shell) -> None:
     [
         ("--candidate short.txt --judge rules", r"different numbers of lines: .*en.txt has 3, .*short.txt has 2"),
         ("--candidate none.txt --judge rules", r"none.txt: no such file"),
-        ("--candidate a.txt", r"the gate guards asks no judge, and cannot choose"),
+        ("--candidate a.txt", r"the gate guards calls no judge, so it can't choose"),
         ("--candidate a.txt --judge rules --stages pe", r"a.txt: the stages postedit do not use candidates"),
         ("--candidate o.txt --judge rules --force", r"o.txt: the translation would overwrite this file"),
         (

@@ -35,7 +35,7 @@ TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.
 def test_an_option_that_takes_one_value_is_not_given_twice(shell: Shell, line: str, option: str) -> None:
     done = shell(line)
     assert done.code == 2
-    assert f"{option} is given 2 times, and takes one value" in done.err
+    assert f"{option} is given 2 times, but takes one value" in done.err
 
 
 @pytest.mark.parametrize("line", ["", *COMMANDS, "runs list", "runs show"])
@@ -157,7 +157,7 @@ def test_wrong_languages_cost_nothing_unless_forced(shell: Shell) -> None:
         for line in (f"postedit {files} -o out.txt", f"rate {files} -o out.jsonl"):
             done = shell(line)
             assert (done.code, shell.runs()) == (1, {})
-            assert "the sources seem to be in German, not in English; check -l, or go on with --force" in done.last
+            assert "the sources seem to be in German, not in English; check -l, or continue with --force" in done.last
         assert server.requests == []
         server.answer = lambda request: Answer("{}", 401)
         shell(f"postedit {files} -o out.txt --force")
@@ -196,7 +196,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     [
         ("postedit -t es.txt -l en-es", 2, "source texts with -s"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
-        (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs as many judges, and there are 1"),
+        (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs that many judges, but there are 1"),
         (f"{POSTEDIT} --judge rules --judge qe-e5 --quorum 3", 2, "there are 2: name more"),
         ("gate calibrate -o gate.json", 2, "give the judges' scores (-e, --run or --mtme)"),
         (
@@ -233,7 +233,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --llm remote", 1, "no llm 'remote'"),
         (f"{POSTEDIT} --base-url localhost", 1, "is not an address"),
         (f"{POSTEDIT} --model m", 1, "no API key: set the environment variable"),
-        (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both wanted and forbidden"),
+        (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both required and forbidden"),
         (f"{POSTEDIT} --glossary terms.csv --keep keep.txt", 1, "keep.txt: 'cat' is to be kept, but terms.csv has"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
         (

@@ -143,7 +143,7 @@ def test_tests_with_several_references_agree_with_sacrebleu(files: Shell) -> Non
         ("-r ref.txt two.txt -m chrf", "different numbers of lines"),
         ("-s en5.txt -r ref.txt two.txt -m chrf", "two.txt: has 2 lines, and en5.txt has 3 segments"),
         ("-s en5.txt -r ref.txt ref.txt -m comet:python=/bin/false", "comet compares with one reference"),
-        ("-s en5.txt -r ref.txt ref.txt -m xcomet:python=/bin/false", "give one -r for it, or leave it out"),
+        ("-s en5.txt -r ref.txt ref.txt -m xcomet:python=/bin/false", "give one -r, or leave the metric out"),
     ],
 )
 def test_several_references_that_do_not_fit_are_named(files: Shell, line: str, message: str) -> None:
@@ -487,7 +487,7 @@ def test_different_texts_of_one_name_are_kept_apart(rated: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("--run rules -m chrf", 2, "these runs hold ratings, which are shown as they are: leave out --metrics"),
+        ("--run rules -m chrf", 2, "these runs have ratings, which are printed unchanged: leave out --metrics"),
         ("--run rules -ci", 2, "leave out --confidence"),
         ("--run rules --run texts", 1, "run 'texts' holds no ratings, and others do"),
         ("--run rules --systems c", 1, "'c'"),

@@ -59,7 +59,7 @@ def test_what_is_ambiguous_is_decided_by_a_policy_or_a_list(line: str, shell: Sh
     ("line", "message"),
     [
         ("--on-ambiguous spaced,frist", "on_ambiguous: no policy 'frist'; there are: skip, spaced, first, all"),
-        ("--on-ambiguous first,spaced", "on_ambiguous: give one policy, or spaced and the policy to use if"),
+        ("--on-ambiguous first,spaced", "on_ambiguous: give one policy, or spaced followed by another policy"),
         ("--gate-calls -1", "gate_calls: input should be greater than or equal to 0"),
     ],
 )
@@ -122,8 +122,8 @@ def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: She
         ("stages = [1]", "", "no stage '1'"),
         ("stages = 'prpe'", "", "m.toml: stages: no stage 'prpe'"),
         ("[judge]\nevaluator = ['rules', 'rules']", "", "judge: rules is named twice"),
-        ("gate = 'guards'\nsamples = 3", "", "samples: is about judges' scores, and the gate guards asks no judge"),
-        ("gate = 'none'\nmargin = 1", "", "margin: is about judges' scores, and the gate none asks no judge"),
+        ("gate = 'guards'\nsamples = 3", "", "samples: concerns judges' scores, but the gate guards asks no judge"),
+        ("gate = 'none'\nmargin = 1", "", "margin: concerns judges' scores, but the gate none asks no judge"),
         ("model = 'm'", "--judge gemba-da --judge gemba-da:model=m --base-url http://127.0.0.1:9/v1", "is named twice"),
         ("[judge]\nbase_url = ''", "", "m.toml: judge.base_url: is empty"),
     ],

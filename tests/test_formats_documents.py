@@ -1102,7 +1102,7 @@ def test_the_command_refuses_what_it_cannot_do(shell: Shell) -> None:
     (shell.folder / "a.po").write_text(PO, encoding="utf-8")
     shell.write("u.jsonl", '{"id": "line\\n", "target": "Z\\n"}')
     done = shell("units ./a.po --set u.jsonl -o en.txt")
-    assert (done.code, done.last) == (1, "mtagent: en.txt: is there already; --force replaces it")
+    assert (done.code, done.last) == (1, "mtagent: en.txt: already exists; --force replaces it")
     assert shell("units a.po --set u.jsonl -o en.txt --force").code == 0
     assert shell("units a.xlf --set u.jsonl").code == 2
     assert shell("units a.xlf b.xlf --set u.jsonl -o o.xlf").code == 2

@@ -144,7 +144,7 @@ async def test_failed_segments_keep_their_replies_for_the_next_time(job: Callabl
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"context": 2}, "context: segments would have to wait"), ({"gate": "gain"}, "gate gain: is settled with edits")],
+    [({"context": 2}, "context: segments would have to wait"), ({"gate": "gain"}, "gate gain: depends on edits")],
 )
 async def test_settings_that_tie_segments_together_are_refused(
     settings: dict[str, Any], message: str, job: Callable[..., Any], tmp_path: Path

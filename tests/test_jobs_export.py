@@ -339,7 +339,7 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
         "r": IMPROVED, "r --systems given": TRANSLATIONS, "ratings --systems final": IMPROVED
     }.items():  # fmt: skip
         assert list(submitted(improved(f"export {line} --format wmt25").out).values()) == texts
-    several = "wmt25 has room for one system; choose it with --systems given|final"
+    several = "wmt25 holds one system; choose it with --systems given|final"
     refused(improved, "export r --format wmt25 --systems final,given", several)
     refused(improved, "export ratings --format wmt25", "choose it with --systems given|postedit|final")
 
@@ -463,7 +463,7 @@ def test_segments_of_a_rating_run_that_are_called_alike_stay_apart(shell: Shell)
 def test_what_is_there_already_is_replaced_only_with_force(improved: Shell) -> None:
     for form, output in (("marot", "m.tsv"), ("wmt25", "s.jsonl"), ("csv", "o.csv")):
         improved.write(output, "mine")
-        refused(improved, f"export r --format {form} -o {output}", f"{output}: is there already; --force replaces it")
+        refused(improved, f"export r --format {form} -o {output}", f"{output}: already exists; --force replaces it")
         assert improved.read(output) == ["mine"]
         assert improved(f"export r --format {form} -o {output} --force").code == 0
         assert improved.read(output) != ["mine"]

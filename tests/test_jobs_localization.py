@@ -303,7 +303,7 @@ def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("app.xlf locales --source-lang en", "several files need a folder: name it with -o"),
+        ("app.xlf locales --source-lang en", "several files need an output folder: name it with -o"),
         ("app.xlf -o a.xlf --in-place", "-o and --in-place do not go together"),
         ("app.xlf --backup", "--backup needs --in-place"),
         ("app.xlf --lock -o a.xlf", "--lock needs --in-place"),
@@ -324,7 +324,7 @@ def test_options_that_do_not_go_together_are_refused(project: Shell, arguments: 
         ("en.txt", "en.txt: the name tells no format of localization files"),
         ("*.nothing", "*.nothing: no file has such a name"),
         ("app.xlf missing.po", "missing.po: no such file or directory"),
-        ("app.xlf -o en.txt", "en.txt: is there already; --force replaces it"),
+        ("app.xlf -o en.txt", "en.txt: already exists; --force replaces it"),
         ("locales --source-lang en -o en.txt/out", "en.txt: is a file; several files are written into a folder"),
         ("locales --source-lang en --in-place --lock=no/a.lock", "no/a.lock: the folder no does not exist"),
         ("locales --source-lang en -o en.txt", "en.txt: is a file; several files are written into a folder"),
@@ -615,7 +615,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     assert "keep the old one, because the new one cannot be written" in remarks
     for options, paths in groups.items():
         again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
-        assert "nothing to work on; no model was asked" in again.err, again.err
+        assert "nothing to process; no model was called" in again.err, again.err
 
 
 READERS = {
@@ -664,7 +664,7 @@ def test_no_broken_tag_reaches_a_file_with_sources(data: Path, shell: Shell, sha
                 changed += 1
         READERS[ending](path)
         again = shell(command, *with_model(shaking), *options)
-        assert "nothing to work on; no model was asked" in again.err, again.err
+        assert "nothing to process; no model was called" in again.err, again.err
     assert worked_on
     assert changed
 
@@ -722,7 +722,7 @@ def test_a_second_run_with_the_lock_has_nothing_to_do(locked: Shell) -> None:
         ["locales/pt/app.po", "menu\\4The cat sat here."],
     ]
     done = locked(LOCKED)
-    assert (done.code, "nothing to work on; no model was asked" in done.err) == (0, True), done.err
+    assert (done.code, "nothing to process; no model was called" in done.err) == (0, True), done.err
     assert "6 not in the run: done before, by the lock file" in done.err
     assert locked.read("mtagent.lock") == lock
 
@@ -783,7 +783,7 @@ def test_lines_of_both_branches_count_after_a_merge_and_a_conflict_is_named(lock
     header, *lines = locked.read("mtagent.lock")
     other = lines[0].rpartition("\t")[0] + "\t0123456789abcdef"
     lock.write_text("\n".join([header, *lines, other, ""]), encoding="utf-8")
-    assert "nothing to work on" in locked(LOCKED).err
+    assert "nothing to process" in locked(LOCKED).err
     lock.write_text("\n".join([header, *lines[:2], "<<<<<<< HEAD", *lines[2:], ""]), encoding="utf-8")
     done = locked(LOCKED)
     assert (done.code, "mtagent.lock:4: expected a file, an id and two hashes" in done.err) == (1, True), done.err
@@ -899,7 +899,7 @@ def test_the_more_specific_language_of_instructions_wins(shell: Shell) -> None:
         ("--instructions es=empty.md", "empty.md: is empty: write the instructions into it"),
         ("--instructions klingonese=es.md", "unknown language 'klingonese'"),
         ("--instructions es=es.md --instructions spa=es.md", "es is given twice"),
-        ("--instructions es.md --instructions es.md", "give one file for all languages"),
+        ("--instructions es.md --instructions es.md", "give only one file for all languages"),
     ],
 )
 def test_instructions_that_cannot_be_used_are_refused(project: Shell, options: str, message: str) -> None:
@@ -1025,7 +1025,7 @@ async def test_everything_that_is_known_of_a_text_reaches_translator_editor_proo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("a.po b.po --source-lang en -o out.po", "-o out.po: is the name of a file, and there may be several"),
+        ("a.po b.po --source-lang en -o out.po", "-o out.po: is the name of a file, but there may be several"),
         ("a.po --source-lang en -o out.xlf", "-o out.xlf: a.po stays po; name it with .po"),
     ],
 )

@@ -258,7 +258,7 @@ def test_ratings_and_unknown_runs_are_refused(shell: Shell) -> None:
     edits_of(shell, 2)
     with Store(shell.folder / "store.db") as store:
         stored.start(store, "ratings", kind="rating").finish()
-    with pytest.raises(ConfigError, match="run 'ratings': holds ratings and no edits"):
+    with pytest.raises(ConfigError, match="run 'ratings': has ratings and no edits"):
         judge(model(), "ratings")
     with pytest.raises(StoreError, match="there is no run 'none'"):
         judge(model(), "none")

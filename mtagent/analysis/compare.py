@@ -428,7 +428,7 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
         if named.casefold() in (metric.name.casefold(), label.casefold()):
             return place
     there = f"scored are: {', '.join(printed)}" if printed else "nothing is scored"
-    raise ConfigError(f"--deciding {named!r}: no such metric here; {there} (-m NAME adds one)")
+    raise ConfigError(f"--deciding {named!r}: is not one of the metrics; {there} (-m NAME adds one)")
 
 
 def _with_scores(

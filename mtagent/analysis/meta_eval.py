@@ -509,8 +509,7 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
     shared = set.intersection(*map(set, keys.values()))
     if not shared:
         raise InputError(
-            f"{', '.join(scores)} have no translation in common that all of them rated; --metrics chooses evaluators "
-            "that have"
+            f"{', '.join(scores)} did not all rate a common translation; --metrics chooses evaluators that have"
         )
     common = {}
     for evaluator, paired_scores in scores.items():

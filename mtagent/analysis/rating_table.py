@@ -115,7 +115,7 @@ def _by_text(store: Store, run: str) -> dict[TranslationKey, Rated]:
     for rated in store.read(run).ratings():
         key = TranslationKey(rated.system, rated.segment.id)
         if key in ratings:
-            raise ConfigError(f"run {run!r} has two segments {key.item!r}; a table needs an id of its own for each")
+            raise ConfigError(f"run {run!r} has two segments {key.item!r}; each segment of a table needs its own id")
         ratings[key] = rated
     return ratings
 

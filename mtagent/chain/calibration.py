@@ -284,12 +284,12 @@ class ExpectedGain(Record):
             return highest
         if not self.cautious:
             raise ConfigError(
-                f"cautious {cautious:g}: this gate can promise nothing: of the edits in its calibration it keeps too "
-                "few to tell how many are worse; calibrate on more labels, or leave cautious out"
+                f"cautious {cautious:g}: this gate can't promise anything, because it keeps too few edits of its "
+                "calibration to tell how many are worse; calibrate on more labels, or leave cautious out"
             )
         least = math.ceil(100 * self.cautious[0].worse) / 100
         raise ConfigError(
-            f"cautious {cautious:g}: this gate cannot promise that: the least share of worse edits that it can "
+            f"cautious {cautious:g}: this gate can't promise that: the smallest share of worse edits that it can "
             f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"
         )
 
@@ -409,7 +409,7 @@ class Calibration(Record):
         named = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
         for warning in self.foreign(named, ()):
             raise ConfigError(
-                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
+                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use this one anyway"
             )
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:

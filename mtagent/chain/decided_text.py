@@ -177,8 +177,8 @@ def _refuse_unusable(chain: Chain, decision: Decision) -> None:
     segment_texts += [step.text for step in chain.steps]
     if not any(map(line_breaks, segment_texts)):
         raise ConfigError(
-            f"{subject}: the text has a line break, and the segment has none: a file with one segment a line could not "
-            "hold it; write it without"
+            f"{subject}: the text has a line break, and the segment has none: a file with one segment per line can't "
+            "hold it; write the text without it"
         )
 
 

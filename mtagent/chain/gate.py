@@ -250,7 +250,7 @@ class PanelGate:
         if not judges:
             raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
-            raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
+            raise ConfigError(f"quorum {quorum}: needs that many judges, but there are {len(judges)}: name more judges")
         if gain is not None and cautious is not None:
             gain.highest_chance_of_worse(cautious)
         self.judges = judges
@@ -475,7 +475,7 @@ def refuse_open(gate: Gate) -> None:
     """Raise :class:`ConfigError` for a gate that keeps any text, and so cannot choose one of several."""
     if isinstance(gate, OpenGate):
         raise ConfigError(
-            f"the gate {gate.name} asks no judge, and cannot choose the best of several texts: set judge "
+            f"the gate {gate.name} calls no judge, so it can't choose the best of several texts: set judge "
             "(offline: judge=qe-e5)"
         )
 
@@ -522,7 +522,7 @@ def calibrated(
         )
     if calibration.gain is not None:
         if type(gate) not in (PanelGate, RateGate):
-            raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
+            raise ConfigError(f"{path}: calibrates a gate with judges, but the gate is {gate.name}: set judge")
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
         for judge in judges:
             if judge not in panel:
@@ -585,7 +585,7 @@ def _made_for_another(
         f"set judge or evaluator to what `mtagent gate show {path}` prints, or calibrate again (mtagent gate calibrate)"
     )
     if not raters:
-        return ConfigError(f"{path}: was calibrated for {expected[0]}, but nobody rates here: {way_out}")
+        return ConfigError(f"{path}: was calibrated for {expected[0]}, but no judge rates here: {way_out}")
     candidates = [(who, comparable(signature).split("|")) for who, signature in raters]
     who, asked = min(candidates, key=lambda candidate: len(set(expected).symmetric_difference(candidate[1])))
 

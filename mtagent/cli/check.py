@@ -1,4 +1,4 @@
-"""``mtagent check`` finds the faults of existing translations in localization files, without a model."""
+"""``mtagent check`` finds faults in existing translations in localization files, without a model."""
 
 from __future__ import annotations
 
@@ -53,11 +53,16 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
 @command("check", EXAMPLES)
 @click.argument("names", nargs=-1, required=True, metavar="FILE…")
 @option(
-    FILES, "-s", "--source", "sources", type=FILE, help="File or folder with the sources, if files have one language."
+    FILES,
+    "-s",
+    "--source",
+    "sources",
+    type=FILE,
+    help="File or folder with the sources, if each file has one language.",
 )
 @option(FILES, "--baseline", type=FILE, metavar="FILE.jsonl", help="Leave out the findings in this file.")
 @option(FILES, "--update-baseline", is_flag=True, help="Write all findings into the file of --baseline.")
-@option(FILES, "--fix", "repairs", is_flag=True, help="First repair in place what is certain; git shows what changed.")
+@option(FILES, "--fix", "repairs", is_flag=True, help="First repair, in place, faults with one certain correction.")
 @option(
     FILES, "--lock", type=FILE, metavar="FILE.lock",
     help=f"With --fix: lock file that follows the repairs.  [default: {LOCK_NAME}, if it is there]",
@@ -68,11 +73,11 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
 @option(RUN, "-f", "--format", "form", type=click.Choice(list(FINDING_FORMATS)), default="text", help="Output format.")
 @option(
     RUN, "--fail-on", type=click.Choice(list(_FAILING)), default="minor", show_default=True,
-    help="Exit with 1 if a finding is as severe as this.",
+    help="Exit with 1 if a finding is at least this severe.",
 )  # fmt: skip
 @with_options(CONFIG_OPTION)
 def command_check(names: tuple[str, ...], **options: Any) -> None:
-    """Check existing translations: placeholders, tags, numbers, terms, punctuation, layout. No model is asked.
+    """Check existing translations: placeholders, tags, numbers, terms, punctuation, layout. Calls no model.
 
     FILE is a localization file, a folder, or a pattern in quotes. The exit code is 1 if there are findings. The checks:
     """

@@ -155,7 +155,10 @@ def export(
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="File for the report.  [default: standard output]")
 @click.option(
-    "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    help="Format of the report.  [default: by the name of -o, otherwise html]",
 )
 @with_options(COMPARISON_OPTIONS)
 @name_list("-l", "--lp", "pairs", help="Show only segments in these language pairs, such as en-de,en-ja.")
@@ -180,7 +183,7 @@ def report(
     force: bool,
     store: Path | None,
 ) -> None:
-    """Write a report of RUN: one page to read, search and send, which works without network.
+    """Write a report of RUN: one page to read, search and send, which works offline.
 
     It shows what was changed, what it cost and whether it helped, and every segment with its texts, errors, edits and
     decisions. The report of an unfinished run says that the run is unfinished. The page of several RUNs compares them,

@@ -1,4 +1,4 @@
-"""``mtagent translate`` and ``postedit`` improve the texts of a file; ``mtagent estimate`` tells what that costs."""
+"""``mtagent translate`` and ``postedit`` improve the texts of a file; ``mtagent estimate`` estimates the cost."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def postedit(**options: Any) -> None:
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
     evaluator corrects certain errors. Run the same command again to resume a run that was stopped.
 
-    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They need no -s and
-    no -t, and no -l if they name their languages. Only improved targets change in them; locked and approved units are
-    left alone.
+    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
+    and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units stay
+    unchanged.
     """
     is_texts = options["source"] is not None and not options["names"]
     if (
@@ -250,7 +250,7 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
             "--lock needs --in-place: it knows the texts of the files that are written, and -o leaves these as they are"
         )
     if localization.into_folder and not localization.in_place and files.output == STANDARD:
-        raise click.UsageError("several files need a folder: name it with -o, or write them with --in-place")
+        raise click.UsageError("several files need an output folder: name it with -o, or use --in-place")
 
 
 def show_stale(localization: LocalizationInputs, config: Config) -> Never:
@@ -292,7 +292,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if not is_empty:
         return False
     if dry_run:
-        say("mtagent: nothing to work on")
+        say("mtagent: nothing to process")
         return True
     outputs = files.localization.outputs(files.output)
     if not files.force and not files.localization.in_place:
@@ -301,7 +301,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if files.details is not None:
         write_details(files.details, [])
     if not quiet:
-        say("mtagent: nothing to work on; no model was asked")
+        say("mtagent: nothing to process; no model was called")
     show_written(written, quiet=quiet)
     return True
 
@@ -381,14 +381,14 @@ Examples:
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION, LOCALIZATION_OPTIONS)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
-@option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
+@option(RUN, "--batch", is_flag=True, help="Estimate the cost and the round trips of a run in batches.")
 @option(
     RUN, "--probe", type=click.IntRange(1), metavar="N",
-    help="Also improve N segments with real calls, which are paid for, and extrapolate; a run uses their replies.",
+    help="Also improve N segments with real calls, which are paid for, and extrapolate; the run reuses their replies.",
 )  # fmt: skip
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
-    help="Method of counting tokens.  [default: o200k, if installed, else length]",
+    help="Method of counting tokens.  [default: o200k, if installed, otherwise length]",
 )  # fmt: skip
 @option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
 def estimate_run(
@@ -396,8 +396,8 @@ def estimate_run(
 ) -> None:
     """Estimate the calls, tokens and dollars of each stage, each as a range. Without --probe nothing is sent.
 
-    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
-    and length of later ones depend on the replies.
+    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts. The number
+    and length of later requests depend on the replies, so they are estimated.
     """
     from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table

@@ -147,7 +147,7 @@ def _columns(run: RunSummary) -> list[str]:
 )
 @STORE
 def show(run: str, segment: str | None, most: int | None, form: str | None, store: Path | None) -> None:
-    """Print a run at a glance, or everything that was done to one SEGMENT."""
+    """Print a summary of a run, or everything that was done to one SEGMENT."""
     if segment is not None and most is not None:
         raise click.UsageError("--calls prints the calls of a whole run; leave out the segment, or --calls")
     if form is not None and most is None and (form != "json" or segment is not None):
@@ -272,7 +272,7 @@ def _chain_text(result: Decided) -> str:
 def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> None:
     """Join the runs of several STOREs, such as the shards of a job, into one new run.
 
-    The segments are in the order of their ids. A segment that several stores hold is taken once.
+    The segments are sorted by id. A segment that is in several stores is merged once.
     """
     path = store_path(store)
     parts = shards_in(stores)
@@ -300,12 +300,12 @@ _AGES = {"h": "hours", "d": "days", "w": "weeks"}
 def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bool, store: Path | None) -> None:
     """Delete runs with their texts, ratings, decisions and dialogues.
 
-    Texts and replies that other runs use are kept. The store's file is rewritten, so that nothing else of the deleted
-    runs is left in it. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error,
-    and --older-than leaves it out.
+    Texts and replies that other runs use are kept. The store's file is rewritten, so it contains nothing else of the
+    deleted runs. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error, and
+    --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
-        raise click.UsageError("give exactly one of: names of runs, --older-than 30d, --outside")
+        raise click.UsageError("give only one of these: names of runs, --older-than 30d, --outside")
     with existing_store(store) as opened:
         chosen = runs if older_than is None else _older(opened.runs(), older_than)
         run_summaries = {name: opened.run(name) for name in dict.fromkeys(chosen)}

@@ -50,7 +50,7 @@ Examples:
     "--source",
     type=FILE,
     metavar="FILE|DIR",
-    help="File with the sources of FILE, if files have one language each; in a folder, the file of the same name.",
+    help="File with the sources of FILE, if each file has one language; or a folder with a file of the same name.",
 )
 @click.option("-l", "--lp", metavar="en-es", help="Language pair, for files that hold several languages or name none.")
 @click.option(
@@ -74,8 +74,8 @@ def command(
     """List the units of localization files as JSON Lines, or write new targets into one file.
 
     Inline tags are numbered placeholders in source and target: <1>bold</1>, <2/>. A new target must have the source's
-    placeholders, in any order that makes sense. All bytes of FILE that are not a new target or its mark stay as they
-    are. Units that are locked, approved or written by a person are changed only if --only names them.
+    placeholders, in any order that makes sense. Only new targets and their marks change in FILE. Units that are locked,
+    approved or written by a person are changed only if --only names them.
     """
     if (targets is None) != (output is None):
         raise click.UsageError("--set and -o need each other")

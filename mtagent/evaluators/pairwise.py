@@ -90,7 +90,7 @@ class Pairwise:
         self._is_reported = True
         logger.warning(
             "the judge (%s) contradicted itself in %d of its last %d comparisons (ties in both orders left out): it "
-            "chose the same place, A or B, whichever text was there; such comparisons decide nothing: name another "
+            "chose the same place, A or B, whichever text was there; such comparisons can't decide: name another "
             "model or another judge",
             self.label,
             contradictions,

@@ -77,7 +77,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
     """The evaluator that ``NAME[:OPTION=VALUE,...]`` names. Raises :class:`ConfigError` naming the culprit."""
     name, options = parse_spec(spec)
     if name == PAIRWISE:
-        raise ConfigError(f"{name} compares two texts and does not rate: name it in judge")
+        raise ConfigError(f"{name} compares two texts and does not rate: use it as judge")
     if name not in EVALUATORS:
         return _foreign(name, options, surroundings)
     kind = _kind(name)
@@ -124,7 +124,7 @@ def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surrou
     parameters = inspect.signature(kind).parameters
     arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
     if "llm" in parameters and "llm" not in arguments:
-        raise ConfigError(f"{name} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
+        raise ConfigError(f"{name} calls a model, but none is set: set OPENAI_API_KEY, base_url, or llm=local")
     return kind(**{**arguments, **parts, **typed_options(f"evaluator {name}", kind, options)})
 
 
@@ -154,7 +154,7 @@ def _around(name: str, kind: Any, options: Mapping[str, str], surroundings: Surr
     if judge_model is not None:
         llm = surroundings.another(judge_model) if surroundings.another else None
         if llm is None:
-            raise ConfigError(f"{name}: judge-model={judge_model}: no other model can be asked here")
+            raise ConfigError(f"{name}: judge-model={judge_model}: no other model can be used here")
         parts["judge"] = make_pairwise(PAIRWISE, replace(surroundings, llm=llm))
     return cast(Evaluator, _made(name, kind, outer_options, surroundings, **parts))
 

@@ -357,7 +357,8 @@ def _copy_standard_input(copy: Path) -> None:
             bytes_left -= len(chunk)
             if bytes_left < 0:
                 raise InputError(
-                    f"standard input: is longer than {float(limit):.3g} GiB, the most that is copied: give a file, or "
+                    f"standard input: is longer than {float(limit):.3g} GiB, the maximum that is copied: give a file, "
+                    "or "
                     f"set {_LIMIT} to more"
                 )
             try:

@@ -274,7 +274,7 @@ class LocalizationFiles:
             raise ConfigError(
                 f"{path}:{first.line}: {shown_id(first.id)} has no target, and there is nothing to translate with: set "
                 "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one; "
-                "for a translation in one language, name the file with its sources with -s"
+                "if the file has one language, name the file of its sources with -s"
             )
 
     def approved(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[MemoryEntry]:

@@ -460,7 +460,7 @@ class XliffReader:
         elif name in _OWNERS and self._owner is not None:
             if "source" in self._owner.texts:
                 if not self._files:
-                    raise InputError(f"{self._xml.path}:{token.line}: this unit is in no <file>; put it into one")
+                    raise InputError(f"{self._xml.path}:{token.line}: this unit is outside of <file>; put it into one")
                 (self._segments if self.is_2 else self._unit).append(self._owner)
             self._owner = None
         elif name == "unit":

@@ -197,7 +197,7 @@ def export_run(
         systems = (REVIEWED,) if store.decisions(name) else (FINAL,)
     texts = texts_of_run(store, name, systems)
     if form.one_system and len(texts.systems) != 1:
-        raise ConfigError(f"{form.name} has room for one system; choose it with --systems {'|'.join(texts.systems)}")
+        raise ConfigError(f"{form.name} holds one system; choose it with --systems {'|'.join(texts.systems)}")
     if not form.folder:
         return ExportReport((*form.export(texts, output), *_written(output)), texts.missing)
     with target.filled() as folder:

@@ -171,7 +171,7 @@ class LocalizationInputs:
             place = output / relpath(file.path, file.root)  # which follows no links
             for other, other_place in outputs.items():
                 if place == other_place:
-                    raise ConfigError(f"{file.path}: would be written to {place}, as {other} is: give another -o")
+                    raise ConfigError(f"{file.path}: would be written to {place}, like {other}: give another -o")
             outputs[file.path] = place
         return outputs
 
@@ -708,4 +708,4 @@ def refuse_wrong_languages(check: LanguageCheck, path: Path | None, config: Conf
     if config.offline:
         logger.warning("%s%s; check -l", where, check.fault)
         return
-    raise ConfigError(f"{where}{check.fault}; check -l, or go on with --force")
+    raise ConfigError(f"{where}{check.fault}; check -l, or continue with --force")

@@ -79,7 +79,7 @@ def refuse_existing(paths: Iterable[Path]) -> None:
     """Raise :class:`OutputError` for the first of ``paths`` that exists."""
     for path in paths:
         if path != formats.STANDARD and path.is_file():
-            raise OutputError(f"{path}: is there already; --force replaces it")
+            raise OutputError(f"{path}: already exists; --force replaces it")
 
 
 def hash_of(path: Path) -> str | None:

@@ -136,7 +136,7 @@ class OwnParts:
                 checked_evaluator(evaluator)
         for number, judge in enumerate(self.judges):
             if any(same_rater(signature_of(judge), signature_of(other)) for other in self.judges[:number]):
-                raise ConfigError(f"judge: two judges have the signature {signature_of(judge)}: they rate the same")
+                raise ConfigError(f"judge: two judges have the same signature, {signature_of(judge)}: leave one out")
         gate: Any = self.gate
         if gate is not None:
             has_name = isinstance(getattr(gate, "name", None), str)
@@ -615,7 +615,7 @@ class _Models:
             if self._stack is not None and not value:
                 raise ConfigError(f"header {name}: the environment variable {variable} is not set")
             if not value.isascii() or not value.isprintable():
-                raise ConfigError(f"header {name}: the value of {variable} has odd characters; copy it again")
+                raise ConfigError(f"header {name}: the value of {variable} has unusual characters; copy it again")
         return headers
 
     def _local_server(self) -> LocalServer | None:
@@ -682,13 +682,12 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
     by_gain = isinstance(gate, PanelGate) and gate.gain is not None
     if by_gain and config.gate != "gain":
         raise ConfigError(
-            f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave gate out"
+            f"{config.calibration}: decides by an expected gain, but the gate is {config.gate}: leave gate out"
         )
     if config.gate == "gain" and not by_gain and not config.judges_differ:
         raise ConfigError(
             "the gate gain decides by an expected gain: name two judges of different kinds in judge, such as gemba-mqm "
-            "and cometkiwi, or set calibration to a file that `mtagent gate calibrate` makes of the judges' scores of "
-            "edits"
+            "and cometkiwi, or set calibration to a file that `mtagent gate calibrate` wrote"
         )
 
 
@@ -817,9 +816,7 @@ async def assembled_panel(
             return
         teaching_judge = _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher")
         if any(same_rater(judge.signature, teaching_judge.signature) for judge in judges):
-            raise ConfigError(
-                f"teacher: {teacher} is one of the judges and would confirm itself: name a stronger model"
-            )
+            raise ConfigError(f"teacher: {teacher} is one of the judges; name a stronger model")
         yield Panel(judges, teaching_judge)
 
 
@@ -968,7 +965,7 @@ def _surroundings(config: Config, llm: LLM | None) -> Surroundings:
 
 def _needed(llm: LLM | None, what: str) -> LLM:
     if llm is None:
-        raise ConfigError(f"{what} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
+        raise ConfigError(f"{what} calls a model, but none is set: set OPENAI_API_KEY, base_url, or llm=local")
     return llm
 
 

@@ -260,7 +260,7 @@ async def _judged_segments(
             # The gate would be another one than without these errors, and the run would keep it.
             raise MtagentError(
                 f"stopped: in the pilot of {stage} {len(failures)} of {len(by_position)} segments failed, the last "
-                f"with {failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (a run "
+                f"with {failures[-1].rstrip('.')}. Nothing is lost: the same command continues (a run "
                 "of another name with gate=panel needs no pilot)"
             )
         if sum(map(bool, by_position.values())) >= EDITS:

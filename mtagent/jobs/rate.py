@@ -423,7 +423,7 @@ def rate_each(
     """
     for name in settings:
         if name in Config.model_fields and name not in OF_RATING:
-            raise ConfigError(f"{name}: does nothing for ratings, which are not stored and change no text")
+            raise ConfigError(f"{name}: has no effect on ratings, which are not stored and change no text")
     own_evaluator: Evaluator | None = None
     if isinstance(evaluator, str):
         settings["evaluator"] = evaluator
@@ -482,7 +482,7 @@ def make_candidates(
     segments = make_segments(sources, None, source_lang, target_lang)
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     if not systems:
-        raise ConfigError("no system to rate: give a list of translations, or lists by the systems' names")
+        raise ConfigError("no system to rate: give a list of translations, or a dictionary of lists by system name")
     for name in systems:
         if not isinstance(name, str):
             raise ConfigError(f"the name of a system must be a text, not {name!r}")

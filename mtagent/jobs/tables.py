@@ -116,7 +116,7 @@ class TableImprover:
         del settings["store"]
         for name, reason in _FOREIGN.items():
             if settings.get(name) is not None:
-                raise ConfigError(f"{name}: does nothing here: {reason}")
+                raise ConfigError(f"{name}: has no effect here: {reason}")
         for name in ("source_lang", "target_lang"):
             if settings.get(name) is not None:
                 settings[name] = languages.normalise(settings[name])
@@ -223,7 +223,7 @@ def folder_of(settings: Mapping[str, Any]) -> Path:
     """The folder that ``settings`` name. Raises :class:`ConfigError` if they don't."""
     folder = settings.get("store")
     if not folder or Path(folder).is_file():
-        raise ConfigError("store: expected a folder for the stores of the shards, which every worker sees")
+        raise ConfigError("store: expected a folder for the stores of the shards, which every worker can read")
     return Path(folder)
 
 
@@ -300,10 +300,10 @@ class Engine(Protocol):
 def refuse_dependent(config: Config, *, is_settled: bool) -> None:
     """Raise :class:`ConfigError` for settings with which a segment depends on others, maybe of another shard."""
     if config.context:
-        raise ConfigError("context: segments would have to wait for those before them: leave context or --engine out")
+        raise ConfigError("context: segments would have to wait for earlier segments: leave context or --engine out")
     if not is_settled:
         raise ConfigError(
-            "gate gain: is settled with edits of the whole run: calibrate it first (mtagent gate calibrate) and set "
+            "gate gain: depends on edits of the whole run: calibrate it first (mtagent gate calibrate) and set "
             "calibration, or leave --engine out"
         )
 

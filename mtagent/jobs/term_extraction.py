@@ -76,7 +76,7 @@ def candidates(segments: Sequence[Segment], fewest: int = FEWEST) -> list[TermCa
     if not pairs:
         raise ConfigError("there are no translations to find terms in")
     if len(pairs) > 1:
-        raise ConfigError(f"the files are of several language pairs ({', '.join(pairs)}): name the files of one")
+        raise ConfigError(f"the files have several language pairs ({', '.join(pairs)}): name files of one pair")
     first = segments[0]
     # Repeated segments say nothing new.
     texts = list(dict.fromkeys((segment.source, segment.translation or "") for segment in segments))

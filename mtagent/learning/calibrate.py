@@ -95,8 +95,8 @@ def calibrate(
         if definition.cut is not None or any(text.label for text in data.texts):
             raise InputError("there is no text with both a score of the judge and one of people")
         raise ConfigError(
-            "there is nothing to calibrate: name the systems before and after an edit for the gate, and say from which "
-            "human score on a text is error-free (--kind or --error-free) for a threshold"
+            "there is nothing to calibrate: name the systems before and after an edit for the gate, or, for a "
+            "threshold, the human score of an error-free text (--kind or --error-free)"
         )
     # Both halve the documents in the same way, by the number of pairs where there are pairs.
     number = max(data.groups.values()) + 1
@@ -534,7 +534,7 @@ def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: i
     if not 0 < precision <= 1:
         raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
     if fewest < 1:
-        raise ConfigError(f"{fewest} texts at a threshold have no precision: at least one is needed")
+        raise ConfigError(f"fewest {fewest}: at least one text is needed")
     points = curve(texts)
     is_precise = points.precision >= precision - _NOISE
     is_reached = points.coverage * len(texts.scores) >= fewest - 0.5
@@ -668,10 +668,10 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
     if pairs is None:
         raise ConfigError("there is no edit to check the gate on: name the systems with --before and --after")
     if gain is None:
-        raise ConfigError("the calibration holds a threshold for error-free alone, and no gate")
+        raise ConfigError("the calibration has only a threshold for error-free texts, and no gate")
     for place, judge in enumerate(gain.judges):
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
-            raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
+            raise InputError(f"{judge.judge}: gave scores in the calibration, but only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*remarks, *few_groups(found)))
@@ -693,6 +693,6 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
         segments = len({pair.segment.id for pair in data.pairs or () if pair.is_complete})
         gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist(), sample_size=segments)
     except UnknownEdits as error:
-        raise ConfigError(f"the pilot has {error}: a run would decide by votes here; give other edits") from None
+        raise ConfigError(f"the pilot has {error}: a run would decide by votes; give other edits") from None
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

@@ -131,7 +131,7 @@ class JudgedPairs:
             unusable = int((~(np.abs(scores) <= LARGEST)).sum())  # NaN is not below it either
             if unusable:
                 raise InputError(
-                    f"pairs: {name}: {unusable} are not finite numbers up to {LARGEST:g}; leave missing ones out"
+                    f"pairs: {name}: {unusable} are not finite numbers up to {LARGEST:g}; leave missing scores out"
                 )
 
     def __len__(self) -> int:
@@ -193,7 +193,7 @@ def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -
     """
     if len(sizes) < 2:
         raise InputError(
-            f"{len(sizes)} document or segment: two at least are needed, one to calibrate on and one to report on"
+            f"{len(sizes)} document or segment: at least two are needed, one to calibrate on and one to report on"
         )
     order = np.random.default_rng(seed).permutation(len(sizes))
     number = (len(sizes) + 1) // 2
@@ -446,7 +446,7 @@ def learn(
     refuse_equal_gains(gains.tolist())
     if pairs.groups.max() < 1:
         raise InputError(
-            f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"
+            f"all {len(pairs)} pairs are from one document or one text: at least two are needed to learn from"
         )
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     if prior is None:

@@ -166,7 +166,7 @@ def edits_to_judge(
     with open_existing(config.store) as store:
         run = store.read(name)
         if run.kind != "chain":
-            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+            raise ConfigError(f"run {name!r}: has ratings and no edits: name a run of postedit or translate")
         for position, chain in run.placed_chains():
             refused += sum(_is_refused(step) for step in chain.steps)
             # People saw what the gate kept; a teacher is shown what was proposed.
@@ -391,7 +391,7 @@ def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str |
     with open_existing(config.store) as store:
         run = store.read(name)
         if run.kind != "chain":
-            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+            raise ConfigError(f"run {name!r}: has ratings and no edits: name a run of postedit or translate")
         for _, chain in run.placed_chains():
             if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
                 continue
@@ -435,7 +435,7 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
     if len(panels) > 1:
         shown = "; ".join(" + ".join(panel) for panel in panels)
         raise ConfigError(
-            f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
+            f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one panel with --judge"
         )
     left_out = {
         "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - unasked,
@@ -561,7 +561,7 @@ class JudgedRun(NamedTuple):
 
 def _require_judges(config: Config) -> None:
     if not config.judges:
-        raise ConfigError("name the judges that the gate is to ask, with --judge")
+        raise ConfigError("name the gate's judges with --judge")
 
 
 async def judge_edits(

@@ -205,7 +205,7 @@ class Batches:
             known += name in self._results
             place += length
         if not known and place:
-            raise InputError(f"{path}: has no result of a request in {self.folder}: take it out of the folder")
+            raise InputError(f"{path}: has no results of requests in {self.folder}: remove it from the folder")
 
     def _close(self, requests: Path, why: str) -> int:
         """Write a result for each of the ``requests`` without one, because no further will come; return how many."""
@@ -350,8 +350,8 @@ class Batches:
             for place in {(state["server"], state["key"]) for state in self._states.values()}:
                 if place not in self._endpoints:
                     raise ConfigError(
-                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings "
-                        "don't name any more"
+                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings no "
+                        "longer name"
                     )
                 clients[place] = await made_client(self._endpoints[place])
                 stack.push_async_callback(clients[place].close)
@@ -437,8 +437,8 @@ class Batches:
         logger.info("batch %s: %s, %s not answered", batch.id, batch.status, counted(missing, "request"))
         if batch.status == "cancelled":
             raise MtagentError(
-                f"stopped: the batch {batch.id} was cancelled. What it answered is kept, and is paid for; the same "
-                f"command asks for the rest ({counted(missing, 'request')}) in a new batch"
+                f"stopped: the batch {batch.id} was cancelled. Its answers are kept, and are paid for; the same "
+                f"command sends the rest ({counted(missing, 'request')}) in a new batch"
             )
 
     def _has_batch_under_way(self) -> bool:
@@ -518,7 +518,7 @@ def _lines(path: Path, *, of_results: bool = False) -> Iterator[tuple[int, str]]
                     f"{path}:{number}: expected a line of a batch, in JSON with a custom_id: fetch it again"
                 )
             if of_results and "response" not in fields and "error" not in fields:
-                raise InputError(f"{path}:{number}: is a request, not a result: take the file out of the folder")
+                raise InputError(f"{path}:{number}: is a request, not a result: remove the file from the folder")
             yield len(line), fields["custom_id"]
 
 

@@ -174,13 +174,13 @@ class Endpoint:
             return
         if self.api_key is not None:
             if not _can_be_sent(self.api_key.strip()):
-                raise ConfigError("the given key contains white space or odd characters; copy it again")
+                raise ConfigError("the given key contains white space or unusual characters; copy it again")
             return
         variables: tuple[str, ...] = ("OPENAI_API_KEY",) if self.azure_endpoint is None else AZURE_VARIABLES
         if self.api_key_env is not None:
             variables = (self.api_key_env,)
         for name in problems(variables):
-            raise ConfigError(f"the key in {name} contains white space or odd characters; copy it again")
+            raise ConfigError(f"the key in {name} contains white space or unusual characters; copy it again")
         if any(os.environ.get(name, "").strip() for name in variables):
             return
         if self.azure_endpoint is not None:

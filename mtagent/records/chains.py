@@ -217,7 +217,7 @@ class TriageCause(BaseCause):
 
     @property
     def _decision(self) -> str:
-        return f"left alone by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
+        return f"skipped by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
 
 
 class GuardsCause(BaseCause):

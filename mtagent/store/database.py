@@ -462,8 +462,8 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
         _refuse_strangers(connection, path)
         if version(connection) < len(MIGRATIONS):
             raise StoreError(
-                f"{path}: was made by an older mtagent, and cannot be brought up to date where it is: copy it to a "
-                "folder that can be written, and name the copy with --store"
+                f"{path}: was made by an older mtagent, and can't be updated in its read-only folder: copy it to a "
+                "writable folder, and name the copy with --store"
             )
     except sqlite3.OperationalError as error:
         connection.close()
@@ -471,7 +471,7 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
             raise
         why = _unwritable(path, refusal).partition(";")[0]
         raise StoreError(
-            f"{path}: {why}, and the last changes are still in {path}-wal: copy both to a folder that can be written, "
+            f"{path}: {why}, and the last changes are still in {path}-wal: copy both to a writable folder, "
             "and name the copy with --store"
         ) from error
     except BaseException:

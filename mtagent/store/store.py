@@ -109,7 +109,7 @@ class Store:
         if differences:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differences.values())}. "
-                "Give the same again to go on with it, or another name to start a new run"
+                "Use the same settings and inputs to continue it, or another name to start a new run"
             )
         run = self._lock(run_id, name)
         try:
@@ -487,7 +487,7 @@ def _shrink(database: Database) -> bool:
         return bool(database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
     except StoreError as error:
         raise StoreError(
-            f"the runs are deleted, and the file is as large as before: {error}; the same command with another run, or "
+            f"the runs are deleted, but the file did not shrink: {error}; the same command with another run, or "
             "sqlite3 with VACUUM, makes it smaller"
         ) from error
 
@@ -544,7 +544,7 @@ def merge_runs(parts: Sequence[StoredShard], target: Store, name: str, order: Ca
     counted. Raises :class:`StoreError` if two parts hold different segments of one id.
     """
     if target.settings(name) is not None:
-        raise StoreError(f"run {name!r}: is there already; give another name (--name), or delete it first")
+        raise StoreError(f"run {name!r}: already exists; give another name (--name), or delete it first")
     ids: set[str] = set()
     settings = None
     for part in parts:
@@ -583,7 +583,7 @@ def copy_run(part: StoredShard, target: Store, run: Run, positions: Mapping[str,
         ):
             if [former_source, former_translation] != texts:
                 raise StoreError(
-                    f"{part.store}: segment {segment_id!r} has other texts than in the store before; an id must mean "
+                    f"{part.store}: segment {segment_id!r} has other texts than in the previous store; an id must mean "
                     "the same segment in all stores. Lines of text files get their number as id, which begins with 1 "
                     "in each file: start the runs from JSON Lines with ids of your own, or export each run and join "
                     "the outputs"

@@ -92,7 +92,7 @@ def _offered(spec: str) -> EntryPoint:
     """The entry point of another package that ``spec`` names, not loaded yet. Raises :class:`ConfigError`."""
     kind = spec.partition(":")[0]
     if kind == "llm":
-        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
+        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that calls it")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
         hint = "."

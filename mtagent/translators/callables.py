@@ -404,7 +404,9 @@ def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Langua
     if len(required) == len(unknown) == 2 and all(parameter.kind != _KEYWORD_ONLY for parameter in required):
         return _Languages(positional=True)
     if unknown:
-        raise ConfigError(f"{name} needs {unknown[0]!r}, and a translator gets a text and its languages: {_WAY_OUT}")
+        raise ConfigError(
+            f"{name} needs {unknown[0]!r}, but a translator gets only a text and its languages: {_WAY_OUT}"
+        )
     if source is not None and target is None:
         raise ConfigError(f"{name} takes {source!r}, and no parameter for the target language: {_WAY_OUT}")
     ambiguous = _first_called(by_lower_case, _EITHER_LANGUAGE)
