@@ -46,7 +46,7 @@ class Loop:
 @pytest.fixture
 def job(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """``await job(name, engine, **settings)`` improves twelve segments, and returns the run; shards have five."""
-    monkeypatch.setattr(engines, "SHARD", 5)
+    monkeypatch.setattr(tables, "SHARD", 5)
     with (tmp_path / "given.jsonl").open("w", encoding="utf-8") as file:
         for number in range(12):
             translation = f"El gato número {number} se sentó errado aquí."

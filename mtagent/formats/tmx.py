@@ -262,10 +262,10 @@ def _fits(lang: str, wanted: str) -> bool:
     return lang == wanted or "-" not in lang or "-" not in wanted
 
 
-def with_matches(segments: Iterable[Segment], memory: TranslationMemory | None) -> Iterator[Segment]:
+def with_matches(segments: Iterable[Segment], memory: TranslationMemory) -> Iterator[Segment]:
     """``segments``, each with what ``memory`` has for it."""
     for segment in segments:
         matches: tuple[MemoryMatch, ...] = ()
-        if memory is not None and segment.source.strip():
+        if segment.source.strip():
             matches = memory.matches(segment)
         yield segment.model_copy(update={"matches": segment.matches + matches}) if matches else segment

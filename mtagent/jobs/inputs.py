@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -421,7 +421,7 @@ class OpenFiles:
 
     def _all(self) -> Iterator[Segment]:
         segments = with_details(self.reader.read(self.files.source, segment_defaults(self.config)), self.config)
-        return with_matches(segments, self._memory)
+        return segments if self._memory is None else with_matches(segments, self._memory)
 
     @cached_property
     def _memory(self) -> TranslationMemory | None:
@@ -569,10 +569,13 @@ def _segments_in_context(reader: formats.Format, path: Path, config: Config) -> 
     return with_context(segments, config.context, config.limit)
 
 
-def with_details(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+def with_details(segments: Iterator[Segment], config: Config) -> Iterator[Segment]:
     """``segments`` with the terms and the instructions for their languages that ``config`` names."""
-    terms = with_terms(segments, read_terms(config.glossary, config.keep))
-    return with_instructions(terms, read_instructions_by_language(config.instructions_for))
+    if config.glossary is not None or config.keep is not None:
+        segments = with_terms(segments, read_terms(config.glossary, config.keep))
+    if config.instructions_for:
+        segments = with_instructions(segments, read_instructions_by_language(config.instructions_for))
+    return segments
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
