@@ -29,6 +29,7 @@ from mtagent.cli.options import (
     TRANSLATION_OPTION,
     WRITING_OPTIONS,
     command,
+    command_words,
     option,
     options_on_command_line,
     read_batches,
@@ -164,6 +165,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if engine is not None and number_of_repeats is not None:
         raise click.UsageError("--engine and --repeat do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
+    words = command_words()
     files, config = read_files(options), read_config(options)
     if files.localization is not None:
         if number_of_repeats is not None:
@@ -209,6 +211,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
                     "--judge-model."
                 )
             self_judging_model = None  # once for all repeats
+            run.note_command(words)
             progress.start(run, total)
 
         advance = progress.advance
