@@ -10,6 +10,7 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.chain.calibration import read
+from mtagent.chain.decided_text import numbered
 from mtagent.learning.runs import pairs_in
 from mtagent.store import Store
 from tests.commands import Shell
@@ -87,8 +88,8 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
     assert gain.held_out.lead.low is not None
     assert gain.calibrated_on == gain.held_out.items == 200
     assert gain.held_out.lead.low > 0
-    assert re.search(r"gate\.json is worth \+\S+ \[\S+ \S+\] over the better of never and always, \S+ %", done.last)
-    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.last
+    assert re.search(r"gate\.json is worth \+\S+ \[\S+ \S+\] over the better of never and always, \S+ %", done.err)
+    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.err
     assert mean_worth(shell, "second.txt") > mean_worth(shell, "first.txt") > mean_worth(shell, "es.txt") + 5
     assert compared.code == 0
     assert [line.split()[0] for line in compared.lines if line.startswith(("first/final", "second/final"))][:2] == [
@@ -126,3 +127,42 @@ def test_two_hundred_decisions_make_a_gate_that_decides_on_the_whole_run_again_w
         assert len(read_journal(log)) == paid
     assert shell.runs()["second"].usage.calls == 0
     assert mean_worth(shell, "second.txt") > mean_worth(shell, "es.txt")
+
+
+@pytest.mark.loopback
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_printed_command_decides_by_the_gate_that_was_learnt_from_a_run_with_default_settings(
+    shell: Shell,
+) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        chosen = segments(120)
+        shell.write("en.txt", *(segment.source for segment in chosen))
+        shell.write("es.txt", *(segment.translation or "" for segment in chosen))
+        made = shell.postedit(
+            f"--output=first.txt --model small --base-url {server} --name first --limit 100 --details d.jsonl"
+        )
+        assert made.code == 0, made.err
+        early = shell("gate calibrate --run first --decisions -o gate.json")
+        assert early.code == 1
+        assert "0 accepted, 0 rejected; at least 30 are needed" in early.last
+        assert "Go on with `mtagent review first`" in early.last
+        rows = list[str]()
+        with Store(shell.folder / "store.db") as store:
+            for chain in store.read("first").chains():
+                for number, (_, step, edit) in enumerate(numbered(chain), start=1):
+                    if step.stage != "rules" and edit.start is not None and len(rows) < 90:
+                        verdict = "accept" if worth(edit.new) > worth(edit.old) else "reject"
+                        rows.append(f"{chain.segment.id},{number},{verdict}")
+        shell.write("decisions.csv", "segment,edit,decision", *rows)
+        assert shell("decide first decisions.csv").code == 0
+        done = shell("gate calibrate --run first --decisions -o gate.json")
+        assert done.code == 0, done.err
+        assert re.search(r"decisions on edited texts of first: \d+ of \d+ needed: \d+ accepted, \d+ rejected", done.err)
+        assert done.last == (
+            f"  mtagent postedit -s en.txt -t es.txt -l en-es --model small --base-url {server} "
+            "--calibration gate.json --judge pairwise -o first-2.txt"
+        )
+        again = shell(done.last.removeprefix("  mtagent "))
+        assert again.code == 0, again.err
+    assert len(shell.read("first-2.txt")) == 120

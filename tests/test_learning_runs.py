@@ -100,8 +100,12 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     assert done.code == 0, done.err
     assert "no requests needed: the run's own ratings are stored" in done.err
     assert done.err.splitlines()[0] == "mtagent: 60 of 60 edits of first, labelled ones"
-    assert done.last.startswith("mtagent: gate.json is worth +")
-    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.last
+    worth, next_command = done.err.splitlines()[-2:]
+    assert worth.startswith("mtagent: gate.json is worth +")
+    assert worth.endswith("the gate beats leaving all as it was; the gate beats accepting all")
+    assert next_command == (
+        "mtagent: next, repeat the command that made first, with --calibration gate.json and another -o"
+    )
     made = read(shell.folder / "gate.json")
     assert (made.human, made.pairs, [source.option for source in made.data]) == (
         "preferences", ("en-es",), ["--run", "--human"],
@@ -123,14 +127,20 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     shell.write("d.csv", "segment,edit,decision", *(f"{n},,{'reject' if n % 2 else 'accept'}" for n in range(50)))
     assert shell("decide first d.csv").code == 0
     done = calibrated(shell, "--decisions -o decided.json")
-    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 50 of 60 edits of first, labelled ones")
+    assert (done.code, done.err.splitlines()[0]) == (
+        0,
+        "mtagent: decisions on edited texts of first: 50 of 60 needed: 25 accepted, 25 rejected",
+    )
     assert "no requests needed: the run's own ratings are stored" in done.err
     made, other = read(shell.folder / "decided.json"), read(shell.folder / "gate.json")
     assert made.gain == other.gain
     assert (made.human, [source.option for source in made.data]) == ("decisions", ["--run", "--decisions"])
-    few = "of which 0 are labelled in the decisions on run 'first': at least 30 are needed to learn from"
-    assert shell("revert first", *map(str, range(50)), "--undo").code == 0
-    assert few in calibrated(shell, "--decisions -o none.json").last
+    assert shell("revert first", *map(str, range(30)), "--undo").code == 0
+    few = calibrated(shell, "--decisions -o none.json").last
+    assert "20 of 60 needed: 10 accepted, 10 rejected; at least 30 are needed to learn from" in few
+    assert few.endswith("Go on with `mtagent review first`")
+    assert shell("revert first", *map(str, range(30, 50)), "--undo").code == 0
+    assert "0 of 60 needed: 0 accepted, 0 rejected" in calibrated(shell, "--decisions -o none.json").last
 
 
 def test_a_sample_of_the_labelled_edits_is_learnt_from(shell: Shell) -> None:
@@ -167,7 +177,8 @@ def test_too_few_decisions_on_a_run_without_judges_are_told_in_one_go(shell: She
     run(shell, *[edited(number, judged=None) for number in range(60)])
     assert shell("accept first 2 4").code == 0
     last = calibrated(shell, "--decisions -o gate.json").last
-    assert "at least 30 are needed to learn from; and no judge was asked about its edits: name judges with" in last
+    assert "2 of 60 needed: 2 accepted, 0 rejected; at least 30 are needed to learn from" in last
+    assert "; and no judge was asked about its edits: name judges with --judge, as in `--judge pairwise --model" in last
 
 
 @pytest.mark.parametrize(("decisions", "gain"), [
@@ -311,9 +322,7 @@ def test_a_label_without_a_stage_is_refused_where_two_stages_edited(shell: Shell
 def test_a_run_whose_edits_nobody_judged_wants_judges(shell: Shell) -> None:
     run(shell, *(edited(number, judged=None) for number in range(60)))
     preferences(shell)
-    assert (
-        calibrated(shell).last == "mtagent: run 'first': no judge was asked about its edits: name judges with --judge"
-    )
+    assert "run 'first': no judge was asked about its edits: name judges with --judge, as in" in calibrated(shell).last
 
 
 def test_edits_that_nobody_judged_are_left_out_and_two_panels_are_refused(shell: Shell) -> None:

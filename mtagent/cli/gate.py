@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from mtagent.cli.options import (
     options_on_command_line,
     read_config,
     with_options,
+    words_by_option,
 )
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
@@ -244,6 +247,8 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     gain = calibration.gain
     if of_run and gain is not None and gain.held_out is not None:
         say(f"mtagent: {output or 'the gate'} is worth {text.worth(gain.held_out)}")
+    if of_run and gain is not None and output not in (None, STANDARD):
+        _print_next_command(output, options)
     if has_failed:
         sys.exit(3)
 
@@ -338,6 +343,8 @@ def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str,
     edits = edits_to_judge(config, name, labels, sample=options["sample"], seed=options["seed"], lp=options["lp"])
     extent = f"{len(edits.pairs)} of {edits.total} edits of {name}, "
     extent += "sampled by size" if labels is None else "labelled ones"
+    if options["decisions"]:
+        extent = f"decisions on edited texts of {name}: {edits.progress}"
     if edits.refused:
         extent += f"; {edits.refused} more were refused by the guards"
     if options["dry_run"]:
@@ -358,6 +365,61 @@ def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str,
         )
     progress.finish_judged(judged.run)
     return of_chains(edits, judged.chains), judged.run.counts.failed > 0
+
+
+_OF_ONE_RUN = {
+    "details", "force", "run", "limit", "repeat", "dry_run", "calibration", "gate", "margin", "quorum",
+}  # fmt: skip
+"""Options that another run with a calibrated gate must not repeat."""
+
+
+def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
+    """Print the command that makes a run like the one that was learnt from, with the calibrated gate."""
+    from mtagent.cli.improve import postedit, translate
+
+    with existing_store(options["store"]) as store:
+        run = store.run(options["runs"][0])
+    more = _judges_to_name(run.settings, options)
+    words = ["--calibration", str(output)]
+    for name, values in more.items():
+        for value in values:
+            words += [name, value]
+    if not run.command:
+        say(f"mtagent: next, repeat the command that made {run.name}, with {shlex.join(words)} and another -o")
+        return
+    command_name, *given = run.command
+    left_out = {"--judge": "judge", "--judge-model": "judge_model"}
+    next_words = [command_name]
+    for option_name, group in words_by_option({"postedit": postedit, "translate": translate}[command_name], given):
+        if option_name == "output":
+            words += ["-o", _unused(group[-1].removeprefix("--output=").removeprefix("-o"))]
+        elif option_name not in _OF_ONE_RUN and option_name not in {left_out[name] for name in more}:
+            next_words += group
+    say("mtagent: next, have this gate decide on all texts:")
+    say(f"  mtagent {shlex.join([*next_words, *words])}")
+
+
+def _unused(output: str) -> str:
+    """A name like ``output`` of a file that does not exist."""
+    path = Path(output)
+    for number in count(2):
+        other = path.with_stem(f"{path.stem}-{number}")
+        if not other.exists():
+            return str(other)
+    raise AssertionError
+
+
+def _judges_to_name(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The judges of the calibration, with their model, as far as the command that made the run did not name them."""
+    if not options["judges"]:
+        is_default = settings.get("gate") == "pairwise" and not settings.get("judge", {}).get("evaluator")
+        return {"--judge": ["pairwise"]} if is_default else {}
+    config = _config(dict(options))
+    model = config.judge_model or config.model
+    more: dict[str, Sequence[str]] = {"--judge": options["judges"]}
+    if model is not None and model != (settings.get("judge_model") or settings.get("model")):
+        more["--judge-model"] = [model]
+    return more
 
 
 def _name_of_run(options: Mapping[str, Any]) -> str:

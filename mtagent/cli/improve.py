@@ -30,6 +30,7 @@ from mtagent.cli.options import (
     TRANSLATION_OPTION,
     WRITING_OPTIONS,
     command,
+    command_words,
     option,
     options_on_command_line,
     read_batches,
@@ -164,6 +165,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         if engine is not None and is_given:
             raise click.UsageError(f"--engine and {option_name} do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
+    words = command_words()
     files, config = read_files(options), read_config(options)
     if files.localization is not None:
         if number_of_repeats is not None:
@@ -196,7 +198,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
                 config_of_run,
                 files_of_run,
                 command=command,
-                on_start=partial(_start, progress, self_judging_model),
+                on_start=partial(_start, progress, self_judging_model, words),
                 on_chain=progress.advance,
                 budget=budget,
                 batches=batches,
@@ -220,8 +222,9 @@ def _say_what_is_unset(config: Config, given_options: Collection[str]) -> None:
         say(warning)
 
 
-def _start(progress: Progress, self_judging_model: str | None, run: Run, total: int) -> None:
-    """Begin to show the progress of a run, after a warning of a model that judges its own edits."""
+def _start(progress: Progress, self_judging_model: str | None, words: Sequence[str], run: Run, total: int) -> None:
+    """Note the command's ``words`` in its run, and begin to show the progress, after a warning of self-judging."""
+    run.note_command(words)
     if self_judging_model:
         say(
             f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "

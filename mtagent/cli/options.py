@@ -27,6 +27,7 @@ from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
 from mtagent.metrics.protocol import metric_names
 from mtagent.text import languages
+from mtagent.text.masking import masked
 
 if TYPE_CHECKING:
     from mtagent.store.store import Store
@@ -139,6 +140,7 @@ class SectionedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Make one value of ``--batch write DIR``. What follows ``--lock`` is its value only if it is a lock file."""
+        ctx.meta[_WORDS] = [*args]
         for place, arg in enumerate(args):
             if arg == "--lock" and not (place + 1 < len(args) and args[place + 1].endswith(".lock")):
                 args[place] = f"--lock={LOCK_NAME}"
@@ -179,6 +181,8 @@ class SectionedCommand(click.Command):
         return not {*self.common, "--help", "--help-all"}.intersection(parameter.opts)
 
 
+_WORDS = "mtagent words of the command line"
+"""The name under which a command's context has its words as they were typed."""
 _SHOWS_ALL = "mtagent help of all options"
 """The name under which a command's context notes that ``--help-all`` is given."""
 
@@ -926,6 +930,41 @@ def options_on_command_line(names: Collection[str | None]) -> list[str]:
         if parameter.name in names and source is ParameterSource.COMMANDLINE:
             options.append(parameter.opts[-1])
     return options
+
+
+def command_words() -> list[str]:
+    """The words of the command line, first the command's name, without anything that looks like a key."""
+    context = click.get_current_context()
+    return [str(context.info_name), *map(masked, context.meta[_WORDS])]
+
+
+def words_by_option(command: click.Command, words: Sequence[str]) -> list[tuple[str | None, list[str]]]:
+    """The ``words`` of a command line, each option with its values, after the name of its parameter.
+
+    The name is ``None`` for words that are no option.
+    """
+    parameters = {}
+    for parameter in command.params:
+        for spelling in parameter.opts:
+            parameters[spelling] = parameter
+    groups = list[tuple[str | None, list[str]]]()
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
+        spelling, _, value = word.partition("=")
+        if not word.startswith("--"):
+            spelling, value = word[:2], word[2:]
+        option = parameters.get(spelling) if word.startswith("-") else None
+        group = [word]
+        number_of_values = 0
+        if isinstance(option, click.Option) and not option.is_flag and not value:
+            number_of_values = option.nargs
+        if remaining and re.match("-[-a-zA-Z]", remaining[0]):  # the next option: --batch may have no value
+            number_of_values = 0
+        group += remaining[:number_of_values]
+        remaining = remaining[number_of_values:]
+        groups.append((None if option is None else option.name, group))
+    return groups
 
 
 def read_files(options: dict[str, Any]) -> Files:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -78,7 +79,10 @@ SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_field
 """The settings that judgements depend on; prompts and options are in the signatures."""
 _SHOWN = 5
 """Segments that a remark names."""
-_NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
+_NO_JUDGE = (
+    "no judge was asked about its edits: name judges with --judge, as in `--judge pairwise --model NAME`, which has a "
+    "model compare the texts before and after each edit"
+)
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
 
 
@@ -143,6 +147,17 @@ class RunEdits(NamedTuple):
     """How many more the guards refused; the gate never sees those."""
     labels: EditLabels | None = None
 
+    @property
+    def progress(self) -> str:
+        """How many edited texts people have decided on: ``31 of 200 needed: 12 accepted, 19 rejected``."""
+        gains = [pair.label.gain or 0.0 for pair in self.pairs]
+        accepted = sum(gain > 0 for gain in gains)
+        rejected = sum(gain < 0 for gain in gains)
+        words = f"{len(gains)} of {min(SAMPLE, self.total)} needed: {accepted} accepted, {rejected} rejected"
+        if accepted + rejected < len(gains):
+            words += f", {len(gains) - accepted - rejected} as much accepted as rejected"
+        return words
+
 
 def edits_to_judge(
     config: Config,
@@ -201,15 +216,29 @@ def edits_to_judge(
 
 
 def _too_few(run_edits: RunEdits, config: Config) -> str:
-    """Why there is too little to learn from."""
-    content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
-    if run_edits.refused:
-        content += f" (and {run_edits.refused} that the guards refused)"
-    if run_edits.labels is not None:
-        content += f", of which {len(run_edits.pairs)} are labelled in {run_edits.labels.where}"
-    elif run_edits.total >= FEWEST_PAIRS:
-        content += f"; the sample is of {len(run_edits.pairs)}"
-    message = f"run {run_edits.run!r}: has {content}: at least {FEWEST_PAIRS} are needed to learn from"
+    """Why there is too little to learn from, and what to do."""
+    labels = run_edits.labels
+    if labels is not None and labels.are_decisions:
+        message = (
+            f"run {run_edits.run!r}: decisions on edited texts: {run_edits.progress}; at least {FEWEST_PAIRS} are "
+            "needed to learn from"
+        )
+        if run_edits.total < FEWEST_PAIRS:
+            message += f", and the run edited only {run_edits.total}: make a run of more texts"
+        else:
+            message += (
+                ". A text counts once all edits that a stage made in it are decided on. Go on with "
+                f"`mtagent review {shlex.quote(run_edits.run)}`"
+            )
+    else:
+        content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
+        if run_edits.refused:
+            content += f" (and {run_edits.refused} that the guards refused)"
+        if labels is not None:
+            content += f", of which {len(run_edits.pairs)} are labelled in {labels.where}"
+        elif run_edits.total >= FEWEST_PAIRS:
+            content += f"; the sample is of {len(run_edits.pairs)}"
+        message = f"run {run_edits.run!r}: has {content}: at least {FEWEST_PAIRS} are needed to learn from"
     is_judged = any(pair.judgements for pair in run_edits.pairs)
     if run_edits.pairs and not config.judges and not is_judged:
         message += f"; and {_NO_JUDGE}"
@@ -305,6 +334,11 @@ class EditLabels:
                 self.averaged += len(labels) > 1
                 labelled.append(replace(pair, label=mean_label(labels)))
         return labelled
+
+    @property
+    def are_decisions(self) -> bool:
+        """Whether people decided on the edits in a review, not in a table of labels."""
+        return self.source.option == "--decisions"
 
     @property
     def without_edit(self) -> list[str]:
@@ -410,6 +444,8 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
+    if not run_edits.pairs and run_edits.labels is not None and run_edits.labels.are_decisions:
+        raise InputError(f"no edit of run {run_edits.run!r} is decided on yet; {FEWEST_PAIRS} are the least")
     judged = []
     panels: dict[tuple[str, ...], None] = {}
     unasked = 0

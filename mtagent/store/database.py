@@ -210,7 +210,9 @@ _CACHE_WRITES = "ALTER TABLE calls ADD COLUMN cache_write_tokens INTEGER NOT NUL
 # What the translation memory has for a segment
 _MATCHES = "ALTER TABLE segments ADD COLUMN matches TEXT NOT NULL DEFAULT '[]'"
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,))
+_COMMAND = "ALTER TABLE runs ADD COLUMN command TEXT NOT NULL DEFAULT '[]'"
+
+MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,), (_COMMAND,))
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

@@ -62,6 +62,8 @@ class RunSummary(Record):
     updated: str
     settings: dict[str, Any]
     inputs: dict[str, Any]
+    command: tuple[str, ...] = ()
+    """The words of the command line that last worked on it, without ``mtagent``; ``()`` if it was none."""
     counts: Counts
     usage: Usage
     uncounted: int = 0
@@ -290,6 +292,12 @@ class Run(StoredRun):
         self._held()
         with self._database.writing(f"run {self.name!r}") as connection:
             connection.execute("UPDATE runs SET gates = ? WHERE id = ?", (json.dumps(gates), self.id))
+
+    def note_command(self, words: Sequence[str]) -> None:
+        """Store the words of the command line that works on the run."""
+        self._held()
+        with self._database.writing(f"run {self.name!r}") as connection:
+            connection.execute("UPDATE runs SET command = ? WHERE id = ?", (json.dumps(list(words)), self.id))
 
     def forget_try(self, chain: Chain) -> None:
         """Let the calls of ``chain``, which was only a try, count with the chain that will be saved in its place.

@@ -235,8 +235,8 @@ class Store:
         stored = self.read(name)
         counts, usages = stored.counts(), stored.usages()
         with self.database.reading(f"run {name!r}") as connection:
-            kind, state, started, updated, settings, inputs = connection.execute(
-                "SELECT kind, state, started, updated, settings, inputs FROM runs WHERE id = ?", (stored.id,)
+            kind, state, started, updated, settings, inputs, command = connection.execute(
+                "SELECT kind, state, started, updated, settings, inputs, command FROM runs WHERE id = ?", (stored.id,)
             ).fetchone()
             return RunSummary(
                 name=name,
@@ -246,6 +246,7 @@ class Store:
                 updated=updated,
                 settings=json.loads(settings),
                 inputs=json.loads(inputs),
+                command=json.loads(command),
                 counts=counts,
                 usage=Usage.total(usage for _, usage in usages),
                 uncounted=sum(usage.calls for _, usage in usages if is_uncounted(usage)),
