@@ -132,3 +132,17 @@ def test_a_difference_goes_by_words_or_characters_and_splits_none(
 ) -> None:
     assert rebuilt(before, after, changes(before, after, language)) == (gone, after)
     assert units("👩") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("Hi {name}!", "Hi {nome}!", (3, 6, 6)), ("<b>x</b>", "<i>x</i>", (0, 3, 3, 1, 4, 4)),
+        ("%s now", "%d now", (0, 2, 2)), ("a [x](http://a.b/c)", "a [x](http://a.b/d)", (4, 15, 15)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("language", ["de", "ja"])
+def test_tags_placeholders_and_links_change_as_a_whole(
+    before: str, after: str, expected: tuple[int, ...], language: str
+) -> None:
+    assert changes(before, after, language) == expected

@@ -395,6 +395,33 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
         assert whole > 0.9 * len(results)
 
 
+PLACES = """() => [...document.querySelectorAll("#text .text bdi.code, #text .text ins, #text .text del")].map(
+  (part) => [part.textContent, part.getBoundingClientRect().left, part.getBoundingClientRect().top])"""
+
+
+def test_tags_are_units_that_no_direction_of_writing_takes_apart_and_are_copied_as_text(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "%s: اضغط <b>إعدادات</b>."
+    about = segment("s", "%s: tap <b>Settings</b>.", given, target_lang="ar")
+    cause = error(given, "إعدادات", "الإعدادات", explanation="«الإعدادات» اسم الشاشة.")
+    with reviewed(tmp_path, [edited(about, given.replace("إعدادات", "الإعدادات"), cause)]) as server:
+        page = opened(context, server.address)
+        assert page.get_attribute("#text .text", "dir") == "rtl"
+        places = page.evaluate(PLACES)
+        assert [text for text, *_ in places] == ["%s", "<b>", "إعدادات", "الإعدادات", "</b>"]
+        assert len({round(top / 40) for *_, top in places}) == 1
+        lefts = [left for _, left, _ in places]
+        assert lefts == sorted(lefts, reverse=True), "they follow each other from right to left"
+        assert page.locator("#text bdi.code").first.get_attribute("title").startswith("placeholder")
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('#now .detail p:nth-child(2)')).direction") == "rtl"
+        )
+        press(page, "b", "b")  # the result, the text before
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        assert page.evaluate("String(getSelection())").strip() == given
+
+
 # --- deciding
 
 

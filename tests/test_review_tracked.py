@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mtagent.records import Chain, Edit, PlainCause, Step
-from mtagent.review.tracked import UNNUMBERED, Piece, tracked
+from mtagent.review.tracked import UNNUMBERED, Piece, codes_of_pieces, tracked
 from tests.report_runs import edited, error, many, rejected, segment, varied
 
 
@@ -97,3 +97,28 @@ def test_insertions_at_one_place_stand_in_the_order_of_the_edits_and_characters_
         ("👩‍👩‍👧 Haus ", None, []), ("👍", None, [3]), ("👎", 3, []), (" hier", 1, []), (" dort", 2, []),
         (" da.", None, []),
     ]  # fmt: skip
+
+
+def test_an_edit_inside_of_a_tag_or_placeholder_takes_all_of_it() -> None:
+    given = "Zahlen {name} <b>jetzt</b>."
+    broken = edit(given, "name", "nom", "refused")
+    across = edit(given, "b>jetzt", "i>nun")
+    text = "Zahlen {name} <i>nun</b>."
+    chain = Chain(segment=segment("s", "x", given), steps=(step("postedit", given, broken, across, text=text),))
+    assert shown(tracked(chain)) == [
+        ("Zahlen ", None, []), ("{name}", None, [1]), ("{nom}", 1, []), (" ", None, []), ("<b>jetzt", None, [2]),
+        ("<i>nun", 2, []), ("</b>.", None, []),
+    ]  # fmt: skip
+    assert applied(chain) == text
+
+
+def test_codes_are_found_in_the_texts_that_the_pieces_make() -> None:
+    given = "{n, plural, one {# Datei} other {# Dateien}}"
+    after = given.replace("Dateien", "Akten")
+    chain = edited(segment("s", "x", given), after, error(given, "Dateien", "Akten"))
+    pieces = tracked(chain)
+    codes = [
+        [piece.text[c.start : c.end] for c in found]
+        for piece, found in zip(pieces, codes_of_pieces(pieces), strict=True)
+    ]
+    assert codes == [["{n, plural, one {", "#", "} other {", "#"], [], [], ["}}"]]

@@ -15,6 +15,7 @@ from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
 from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import Flag, flags
+from mtagent.text.markup import inline_codes
 
 Packed = dict[str, Any]
 
@@ -283,11 +284,12 @@ def units(text: str) -> int:
 def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     """What changed, as three lengths in code units for each change: kept, deleted, inserted.
 
-    Words are compared, or characters if the language is written without spaces. No piece splits a character from its
-    combining marks. A single space between two replacements belongs to them.
+    Words are compared, or characters if the language is written without spaces. Tags, placeholders and other inline
+    codes are compared as a whole. No piece splits a character from its combining marks. A single space between two
+    replacements belongs to them.
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
-    a, b = pattern.findall(before), pattern.findall(after)
+    a, b = _pieces(before, pattern), _pieces(after, pattern)
     start, end = alignment.shared_ends(a, b)
     old, new = a[start : len(a) - end], b[start : len(b) - end]
     parts = [["".join(a[:start]), "", ""]]
@@ -315,3 +317,14 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
         if part[1] or part[2]:
             lengths += map(units, part)
     return tuple(lengths)
+
+
+def _pieces(text: str, pattern: regex.Pattern[str]) -> list[str]:
+    """The inline codes of ``text``, and what ``pattern`` finds between them."""
+    pieces: list[str] = []
+    done = 0
+    for code in inline_codes(text):
+        pieces += pattern.findall(text, done, code.start)
+        pieces.append(text[code.start : code.end])
+        done = code.end
+    return pieces + pattern.findall(text, done)

@@ -16,10 +16,12 @@ from mtagent.learning.calibrate import expected_lead
 from mtagent.learning.runs import decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
-from mtagent.report.packing import changes, packed
-from mtagent.review.tracked import tracked
+from mtagent.report.packing import changes, packed, units
+from mtagent.review.tracked import codes_of_pieces, tracked
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
+from mtagent.text.markup import InlineCode, inline_codes
+from mtagent.text.scripts import runs_right_to_left
 
 # The chance that something is wrong, for each kind of doubt.
 _NO_TRANSLATION = 1.0
@@ -302,6 +304,7 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "source_lang": segment.source_lang,
         "target_lang": segment.target_lang,
         "source": segment.source,
+        "source_codes": codes_data(segment.source),
         "given": chain.given,
         "proposed": proposed,
         "state": _distinct([chain.state]),
@@ -331,12 +334,30 @@ def status_data(result: Decided, version: int) -> PlainData:
         extent = "no"
     return {
         "text": result.text,
+        "text_codes": codes_data(result.text),
         "seen": fingerprint(result.chain),
         "version": version,
         "decided": extent,
         "verdict": last.verdict if last else None,
         "findings": len(result.findings),
     }
+
+
+def codes_data(text: str) -> list[tuple[int, int, str]]:
+    """The inline codes of ``text``: where each begins and ends, in UTF-16 code units, and what it is."""
+    return _placed(text, inline_codes(text))
+
+
+def _placed(text: str, codes: Iterable[InlineCode]) -> list[tuple[int, int, str]]:
+    places = []
+    for code in codes:
+        start = units(text[: code.start])
+        places.append((start, start + units(text[code.start : code.end]), code.meaning))
+    return places
+
+
+def _direction(language: str) -> str:
+    return "rtl" if runs_right_to_left(language) else "ltr"
 
 
 def segment_data(result: Decided) -> PlainData:
@@ -355,12 +376,18 @@ def segment_data(result: Decided) -> PlainData:
             "alone": row.alone,
             "guards": row.edit.guards,
             "changes": changes(row.edit.old, row.edit.new, language),
+            "codes": [codes_data(row.edit.old), codes_data(row.edit.new)],
             "decision": _decision_data(row.decision),
         })  # fmt: skip
-    pieces = [(piece.text, piece.brought, piece.taken) for piece in tracked(chain)]
+    pieces = []
+    tracked_pieces = tracked(chain)
+    for piece, codes in zip(tracked_pieces, codes_of_pieces(tracked_pieces), strict=True):
+        pieces.append((piece.text, piece.brought, piece.taken, _placed(piece.text, codes)))
     return {
         "chain": packed(chain),
         "pieces": pieces,
+        "given_codes": codes_data(given),
+        "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],
         "left": [_uncorrected(step) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],

@@ -1,6 +1,7 @@
 // The page of a review: a queue of segments, one of them open, and decisions on it, which saving.js saves.
 
 const PAGE = 50;
+const EXCERPT = 120; // characters of a text in the queue
 const POLL = 4000;
 const PAUSE = 250;
 const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
@@ -215,7 +216,7 @@ function listed(row) {
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
-    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, row.text.slice(0, 120)),
+    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, codedNodes(row.text.slice(0, EXCERPT), codesWithin(row.text_codes, 0, EXCERPT))),
   ));
 }
 

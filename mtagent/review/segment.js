@@ -9,6 +9,7 @@ const IN_WORDS = {
   overlapping: "Not in the text: another edit covers its place.", unchanged: "The text reads so already.", reverted: "It was taken back.",
 };
 const LONG_EDIT = 200; // characters
+const BRIEF = 100; // characters of an edit in the list
 let view = "changes";
 let tab = "text"; // what is shown on a phone, where there is no room for all
 
@@ -51,7 +52,7 @@ function show(segment) {
   byId("why").title = why;
   body.replaceChildren(...[
     conflictPart(segment), tabsPart(segment),
-    element("div", { class: "reading" }, sourcePane(segment), textPane(segment, about), morePane(segment, row)),
+    element("div", { class: "reading" }, sourcePane(segment, row), textPane(segment, about), morePane(segment, row)),
     element("div", { class: "comments" }, !writing && nowPart(segment, about), editsPane(segment, about)),
   ].filter(present));
   body.dataset.key = keyOf(row);
@@ -105,9 +106,9 @@ function showView(name) {
 
 const pane = (id, label, ...children) => element("section", { id, class: "pane", tabindex: 0, role: "group", "aria-label": label }, ...children);
 
-function sourcePane(segment) {
+function sourcePane(segment, row) {
   const { chain } = segment;
-  return pane("source", "Source", element("h3", {}, `Source · ${languageName(chain.source_lang)}`), block(chain.source, chain.source_lang, 0));
+  return pane("source", "Source", element("h3", {}, `Source · ${languageName(chain.source_lang)}`), block(codedNodes(chain.source, row.source_codes), chain.source_lang, 0, undefined, segment.directions[0]));
 }
 
 // --- the text
@@ -122,14 +123,14 @@ function textPane(segment, about) {
     "h3", {}, element("span", {}, `Translation · ${languageName(chain.target_lang)}`),
     element("span", { class: "views", role: "group", "aria-label": "View" }, switches, element("kbd", {}, "b")),
   );
-  return pane("text", "Translation", head, block(textNodes(segment, about), chain.target_lang, 0));
+  return pane("text", "Translation", head, block(textNodes(segment, about), chain.target_lang, 0, undefined, segment.directions[1]));
 }
 
 function textNodes(segment, about) {
   const given = segment.chain.given ?? "";
-  if (view === "before") return [given];
-  if (view === "result") return [segment.text];
-  if (segment.decision?.verdict === "text") return changeNodes(given, segment.text, segment.changes);
+  if (view === "before") return codedNodes(given, segment.given_codes);
+  if (view === "result") return codedNodes(segment.text, segment.text_codes);
+  if (segment.decision?.verdict === "text") return changeNodes(given, segment.text, segment.changes, segment.given_codes, segment.text_codes);
   return trackedNodes(segment, about);
 }
 
@@ -159,15 +160,15 @@ function trackedNodes(segment, about) {
 }
 
 /** A stretch of text; null if it is shown nowhere. ``current``: the number of the current edit if that changes it. */
-function pieceNode([text, brought, taken], stands, current) {
+function pieceNode([text, brought, taken, codes], stands, current) {
   const isGone = taken.some(stands);
   const isHere = (brought === null || stands(brought)) && !isGone;
   const number = { "data-edit": current ?? taken.find(stands) ?? taken[0] ?? brought };
-  if (current !== null) return element(taken.includes(current) ? "del" : "ins", number, shown(text, ""));
-  if (isGone && brought === null) return element("del", number, shown(text, ""));
+  if (current !== null) return element(taken.includes(current) ? "del" : "ins", number, codedNodes(text, codes, ""));
+  if (isGone && brought === null) return element("del", number, codedNodes(text, codes, ""));
   if (!isHere) return null;
-  if (brought !== null) return element("ins", number, shown(text, ""));
-  return taken.length > 0 ? element("span", { class: "proposed", ...number }, text) : document.createTextNode(text);
+  if (brought !== null) return element("ins", number, codedNodes(text, codes, ""));
+  return taken.length > 0 ? element("span", { class: "proposed", ...number }, codedNodes(text, codes)) : element("span", {}, codedNodes(text, codes));
 }
 
 function writingPart(chain) {
@@ -235,7 +236,7 @@ function nowPart(segment, about) {
     element("p", { class: "head" }, element("strong", { id: "target" }, `Edit ${about.number} of ${segment.edits.length}`), " ", errorBadge(error), " ", decidedBadge(about.decision)),
     element(
       "div", { class: "detail", tabindex: 0, role: "group", "aria-label": "What it does and why" },
-      element("p", { class: "text change", lang: segment.chain.target_lang, dir: "auto" }, changeNodes(edit.old, edit.new, about.changes)),
+      element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, changeNodes(edit.old, edit.new, about.changes, ...about.codes)),
       error?.explanation && element("p", { dir: "auto" }, error.explanation),
       about.remark && element("p", { class: "remark" }, `This edit ${about.remark}.`),
       edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
@@ -283,11 +284,13 @@ function editLine(segment, { step, edit, item }, about) {
   return element("li", { value: item.number }, buttonOf(
     choose, { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
     element("span", { class: "number" }, String(item.number)),
-    element("span", { class: "text brief", lang: segment.chain.target_lang, dir: "auto" },
-      edit.old !== "" && element("del", {}, edit.old.slice(0, 100)), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, edit.new.slice(0, 100))),
+    element("span", { class: "text brief", lang: segment.chain.target_lang, dir: segment.directions[1] },
+      edit.old !== "" && element("del", {}, brief(edit.old, item.codes[0])), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, brief(edit.new, item.codes[1]))),
     element("span", { class: "about-edit" }, error ? categoryInWords(error.category) : STAGES[step.stage] ?? step.stage, state && [" · ", state]),
   ));
 }
+
+const brief = (text, codes) => codedNodes(text.slice(0, BRIEF), codesWithin(codes, 0, BRIEF));
 
 function wholePart(segment) {
   const is = (verdict) => ({ class: `quiet ${verdict}`, "data-focus": `whole-${verdict}`, "aria-pressed": String(segment.decision?.verdict === verdict) });
@@ -321,7 +324,8 @@ function contextPart(row) {
     .filter((other) => other && other.document[0] === row.document[0]);
   return near.length > 0 && element("section", { class: "part" }, element("h3", {}, "Before and after it"), element("ol", { class: "near" }, near.map((other) => element(
     "li", { class: other.position < row.position ? "former" : "later" },
-    element("p", { class: "text origin", lang: other.source_lang, dir: "auto" }, other.source), element("p", { class: "text", lang: other.target_lang, dir: "auto" }, other.text),
+    element("p", { class: "text origin", lang: other.source_lang, dir: "auto" }, codedNodes(other.source, other.source_codes)),
+    element("p", { class: "text", lang: other.target_lang, dir: "auto" }, codedNodes(other.text, other.text_codes)),
   ))));
 }
 

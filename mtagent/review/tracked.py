@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mtagent.records import Chain, Edit, Step
 from mtagent.report.packing import changes
+from mtagent.text.markup import InlineCode, inline_codes
 
 UNNUMBERED = 0
 """The number of a change that no edit explains, as the paper's strategy (Algorithm 1) makes them."""
@@ -50,27 +51,37 @@ def tracked(chain: Chain) -> list[Piece]:
 
 def _with_step(pieces: Sequence[Piece], step: Step, first: int, language: str) -> list[Piece]:
     """``pieces`` with the edits of ``step``, which are numbered from ``first``."""
-    entered = _copied(pieces)
-    for number, edit in enumerate(step.edits, first):
-        if edit.start is not None:
+    before = "".join(piece.text for piece in pieces if piece.is_after)
+    edits = [(number, edit) for number, edit in enumerate(step.edits, first) if edit.start is not None]
+    whole_codes = [(number, _with_whole_codes(before, edit)) for number, edit in edits]
+    # If even the edits are not the whole change, only the difference can be shown.
+    difference = Edit(old=before, new=step.text, start=0, end=len(before), outcome="applied")
+    for attempt in (whole_codes, edits, [(UNNUMBERED, difference)]):
+        entered = [Piece(piece.text, piece.brought, [*piece.taken], piece.is_after, piece.is_after) for piece in pieces]
+        for number, edit in attempt:
             _enter(entered, number, edit, language, first)
-    if _machine_text(entered, after=True) != step.text:
-        # The edits are not the whole change, so only the difference can be shown.
-        entered = _copied(pieces)
-        before = _machine_text(entered, after=False)
-        whole = Edit(old=before, new=step.text, start=0, end=len(before), outcome="applied")
-        _enter(entered, UNNUMBERED, whole, language, first)
-    for piece in entered:
-        piece.is_before = piece.is_after
+        if "".join(piece.text for piece in entered if piece.is_after) == step.text:
+            break
     return entered
 
 
-def _copied(pieces: Sequence[Piece]) -> list[Piece]:
-    return [Piece(piece.text, piece.brought, [*piece.taken], piece.is_before, piece.is_before) for piece in pieces]
-
-
-def _machine_text(pieces: Sequence[Piece], *, after: bool) -> str:
-    return "".join(piece.text for piece in pieces if (piece.is_after if after else piece.is_before))
+def _with_whole_codes(before: str, edit: Edit) -> Edit:
+    """``edit`` with all of the tags and placeholders of which it changes a part."""
+    start = edit.start or 0
+    end = start + len(edit.old)
+    old, new = edit.old, edit.new
+    for code in inline_codes(before):
+        is_cut_before = code.start < start < code.end
+        is_cut_behind = code.start < end < code.end
+        if is_cut_before:
+            old, new = before[code.start : start] + old, before[code.start : start] + new
+        if is_cut_behind:
+            old, new = old + before[end : code.end], new + before[end : code.end]
+        if is_cut_before:
+            start = code.start
+        if is_cut_behind:
+            end = code.end
+    return edit.model_copy(update={"old": old, "new": new, "start": start, "end": end})
 
 
 def _enter(pieces: list[Piece], number: int, edit: Edit, language: str, first: int) -> None:
@@ -125,3 +136,23 @@ def _parts(old: str, new: str, language: str) -> Iterator[tuple[str, str, str]]:
         stretches = (before[at : at + 2 * kept], before[at + 2 * kept : gone], after[to + 2 * kept : come])
         yield tuple(stretch.decode("utf-16-le", "surrogatepass") for stretch in stretches)  # type: ignore[misc]
         at, to = gone, come
+
+
+def codes_of_pieces(pieces: Sequence[Piece]) -> list[list[InlineCode]]:
+    """The inline codes in each piece, found in the given text or in the machine's text, in which they make sense."""
+    found: list[list[InlineCode]] = [[*inline_codes(piece.text)] for piece in pieces]
+    for layer in (
+        [index for index, piece in enumerate(pieces) if piece.is_after],
+        [index for index, piece in enumerate(pieces) if piece.brought is None],
+    ):
+        codes = inline_codes("".join(pieces[index].text for index in layer))
+        offset = 0
+        for index in layer:
+            length = len(pieces[index].text)
+            found[index] = []
+            for code in codes:
+                start, end = max(0, code.start - offset), min(length, code.end - offset)
+                if start < end:
+                    found[index].append(InlineCode(start, end, code.meaning))
+            offset += length
+    return found
