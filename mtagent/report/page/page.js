@@ -523,6 +523,16 @@ function onKey(event, hideTip) {
   }
 }
 
+/** On paper nobody can open the tables and signatures that the numbers come with. */
+function setUpPrinting() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.on-paper:not([open])")];
+    for (const closed of opened) closed.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+}
+
 function toSegments() {
   const section = byId("segments");
   section.scrollIntoView();
@@ -547,6 +557,7 @@ byId("more-filters").open = innerWidth >= 768;
 setUpChoices();
 setUpShortcuts();
 setUpTheme();
+setUpPrinting();
 search.addEventListener("input", () => change({ q: search.value }));
 form.addEventListener("submit", (event) => event.preventDefault());
 clear.addEventListener("click", () => { change(DEFAULTS); search.focus(); });
