@@ -227,6 +227,7 @@ function stepPart(segment, step, before, id) {
     { class: `step ${step.verdict}` },
     element("h4", {}, STAGES[step.stage], badge(verdictOf(step), step.verdict)),
     element("p", { class: "reason", dir: "auto" }, step.reason),
+    step.error && element("details", { class: "plain" }, element("summary", {}, "Details of the error"), element("p", { class: "small" }, step.error)),
     ratings("before", before), texts, step.edits && editsTable(step), ratings("after", compared),
     element("p", { class: "small" }, step.took),
   );
