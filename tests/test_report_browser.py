@@ -415,9 +415,8 @@ def test_ten_thousand_segments_open_and_filter_in_time(opened: Any, large: str, 
     devtools = watched.page.context.new_cdp_session(watched.page)
     devtools.send("HeapProfiler.collectGarbage")
     heap = devtools.send("Runtime.getHeapUsage")["usedSize"]
-    print(
-        f"\n{size / 1e6:.1f} MB; first rows after {first_rows:.0f} ms, all after {ready} ms; {heap / 1e6:.0f} MB of heap"
-    )
+    sizes = f"{size / 1e6:.1f} MB, {heap / 1e6:.0f} MB of heap"
+    print(f"\n{sizes}; first rows after {first_rows:.0f} ms, all after {ready} ms")  # noqa: T201 - for the docs
     assert first_rows < 1500 * SLACK
     assert ready < 3000 * SLACK
     assert heap < 80_000_000
@@ -434,7 +433,7 @@ def test_ten_thousand_segments_open_and_filter_in_time(opened: Any, large: str, 
         took = min(watched.page.evaluate(measure, [f"filter-{name}", value]) for _ in range(2))
         assert took < 200 * SLACK, (name, value)
         taken.append(took)
-    print(f"filters: {min(taken):.0f} to {max(taken):.0f} ms")
+    print(f"filters: {min(taken):.0f} to {max(taken):.0f} ms")  # noqa: T201 - for the docs
     assert watched.page.locator(".segment").count() == 50
 
 
@@ -505,6 +504,36 @@ def test_filters_count_a_segment_if_one_run_or_the_chosen_run_is_so(opened: Any,
     link = watched.page.locator(".extremes a").first
     link.click()
     assert watched.page.locator('.opener[aria-expanded="true"] .id').inner_text() == link.inner_text()
+
+
+# --- on paper
+
+
+def test_paper_has_charts_with_their_numbers_and_no_controls(opened: Any, folder: Path) -> None:
+    watched = opened(written(folder, "varied", varied()), scheme="dark")
+    watched.page.emulate_media(media="print")
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    visible = "(elements) => elements.filter((one) => one.checkVisibility()).length"
+    page = watched.page
+    for controls in ("button:not(.opener)", "input", "select", "summary", "kbd", ".skip"):
+        assert page.locator(controls).evaluate_all(visible) == 0, controls
+    assert page.locator("figure").count() == page.locator("figure table").evaluate_all(visible) > 3
+    assert page.locator(".signatures").evaluate_all(visible) == 1
+    assert page.evaluate("getComputedStyle(document.querySelector('figure svg')).color") == "rgb(28, 30, 33)"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.on-paper[open]").count() == 0
+
+
+def test_charts_and_rows_are_whole_on_paper_and_nothing_is_wider(opened: Any, folder: Path) -> None:
+    """A4 between margins of 12 mm is 703 pixels wide."""
+    watched = opened(written(folder, "varied", varied()), width=703)
+    details(watched, "bank")
+    details(watched, "hostile")
+    watched.page.emulate_media(media="print")
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 703
+    for whole in ("figure svg", "tr", ".segment:has([aria-expanded=false])"):
+        assert watched.page.locator(whole).first.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
 
 
 # --- for everyone

@@ -49,7 +49,7 @@ def failed(name: str) -> Cause:
         (step("postedit", "rejected", PlainCause(kind="lines"), edits=[edit("rejected")]), "guard", "lines"),
         (step("proofread", "rejected", "a plugin's words"), "gate", "other"),
         (step("proofread", "failed", failed("RatingParseError")), "failed", "unreadable rating"),
-        (step("proofread", "failed", failed("KeyError")), "failed", "KeyError"),
+        (step("proofread", "failed", failed("KeyError")), "failed", "unexpected error"),
         (step("postedit", "failed", PlainCause(kind="no-translation")), "failed", "no translation"),
     ],
 )  # fmt: skip

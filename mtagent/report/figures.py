@@ -19,7 +19,7 @@ import numpy as np
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import digits
-from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
+from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate, plain_reason
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
 from mtagent.records import GAIN_DIGITS, Chain, Edit, ErrorSpan, Rating, Score, Severity, Stage, Usage, judgements_of
 from mtagent.text.mqm import SEVERITIES
@@ -471,7 +471,7 @@ class FiguresCount:
         if failed is not None:
             self._failed += 1
             if self._failed <= SHOWN:
-                self._failures.append(FailedSegment(chain.segment.id, failed.stage, failed.reason))
+                self._failures.append(FailedSegment(chain.segment.id, failed.stage, plain_reason(failed)))
 
     def _count_edit(self, edit: Edit) -> None:
         group: tuple[str, Severity | None] = ("", None)

@@ -11,7 +11,8 @@ from typing import Any
 
 import regex
 
-from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
+from mtagent.chain.fates import plain_reason
+from mtagent.records import Chain, Edit, ErrorCause, ErrorSpan, Rating, Step
 from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import Flag, flags
@@ -151,8 +152,9 @@ def _steps(chain: Chain) -> Iterator[Packed]:
             "first": number if step.edits else None,
             "ratings": ratings,
             "took": _took(step),
+            "error": _error_class(step),
         }
-        yield {"stage": step.stage, "verdict": step.verdict, "reason": step.reason} | _filled(fields)
+        yield {"stage": step.stage, "verdict": step.verdict, "reason": plain_reason(step)} | _filled(fields)
         before = step.text
         number += len(step.edits)
 
@@ -191,6 +193,15 @@ def compared_text(step: Step, before: str) -> str:
         if step.proposed is None:
             return before
         return step.proposed
+
+
+def _error_class(step: Step) -> str | None:
+    """The exception that stopped the step, and the status of the server, for those who look for the fault."""
+    if not isinstance(step.cause, ErrorCause):
+        return None
+    if step.cause.status is None:
+        return step.cause.error
+    return f"{step.cause.error}, HTTP status {step.cause.status}"
 
 
 def _took(step: Step) -> str:

@@ -42,6 +42,7 @@ each takes a browser about 0.05 s, so that it stays usable while it reads them."
 _NEXT_PART = ']</script>\n<script type="application/json" class="segments">['
 _IN_MEMORY = 2**24
 _NONE = "–"
+_NO_BREAK = "\u00a0"
 _SEGMENTS_GO_HERE = "<segments>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"rerank": "reranking", "rules": "rules", "postedit": "post-editing", "proofread": "proofreading"}
@@ -375,7 +376,8 @@ def _score(cell: Cell, contrast: Contrast | None, digits: int) -> SummaryCell:
     note = f"{sign}{number(cell.difference, digits)}"
     if contrast is not None and contrast.p_value is not None:
         star = "*" if contrast.is_significant else ""
-        note += f" ({p_text(contrast)}{star})"
+        p = p_text(contrast).replace(" ", _NO_BREAK)
+        note += f" ({p}{star})"
     return SummaryCell(text, note, tone)
 
 

@@ -227,6 +227,7 @@ function stepPart(segment, step, before, id) {
     { class: `step ${step.verdict}` },
     element("h4", {}, STAGES[step.stage], badge(verdictOf(step), step.verdict)),
     element("p", { class: "reason", dir: "auto" }, step.reason),
+    step.error && element("details", { class: "plain" }, element("summary", {}, "Details of the error"), element("p", { class: "small" }, step.error)),
     ratings("before", before), texts, step.edits && editsTable(step), ratings("after", compared),
     element("p", { class: "small" }, step.took),
   );
@@ -523,6 +524,16 @@ function onKey(event, hideTip) {
   }
 }
 
+/** On paper nobody can open the tables and signatures that the numbers come with. */
+function setUpPrinting() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.on-paper:not([open])")];
+    for (const closed of opened) closed.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+}
+
 function toSegments() {
   const section = byId("segments");
   section.scrollIntoView();
@@ -547,6 +558,7 @@ byId("more-filters").open = innerWidth >= 768;
 setUpChoices();
 setUpShortcuts();
 setUpTheme();
+setUpPrinting();
 search.addEventListener("input", () => change({ q: search.value }));
 form.addEventListener("submit", (event) => event.preventDefault());
 clear.addEventListener("click", () => { change(DEFAULTS); search.focus(); });
