@@ -95,16 +95,17 @@ class DemoModel:
             drafts = paragraphs.split(reply["translate"]).texts
             return self._completion(drafts[self._place(segment, quoted["source"])])
         if purpose == "proofread":
-            wordings = reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]]
-            return self._completion(wordings[self._place(segment, quoted["source"])])
+            return self._completion(_proofread(reply)[self._place(segment, quoted["source"])])
         if purpose == "rate":
             return self._completion(_errors(reply))
         if purpose == "judge":
             score_a = _score(reply, quoted["translation_a"])
             score_b = _score(reply, quoted["translation_b"])
             better = "tie"
-            if score_a != score_b:
-                better = "A" if score_a > score_b else "B"
+            if score_a > score_b:
+                better = "A"
+            elif score_a < score_b:
+                better = "B"
             return self._completion(json.dumps({"better": better}))
         raise ModelError(f"the demo has no reply for {purpose!r}")
 
@@ -136,9 +137,15 @@ def _score(reply: dict[str, Any], text: str) -> int:
     postedited = edits.apply(
         reply["translate"], edits.locate(reply["translate"], parse(_errors(reply), reply["translate"]))
     )
-    reworded = set(reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]])
-    new = reworded - set(paragraphs.split(postedited).texts)
-    return int(reply["scores"]["proofread" if new & set(paragraphs.split(text).texts) else "postedit"])
+    new = set(_proofread(reply)) - set(paragraphs.split(postedited).texts)
+    stage = "proofread" if new & set(paragraphs.split(text).texts) else "postedit"
+    return int(reply["scores"][stage])
+
+
+def _proofread(reply: dict[str, Any]) -> list[str]:
+    """The paragraphs of the proofread text."""
+    proofread = reply["proofread"]
+    return proofread if isinstance(proofread, list) else [proofread]
 
 
 def _errors(reply: dict[str, Any]) -> str:

@@ -172,7 +172,8 @@ def paragraphs_of(segment: Segment, translation: str) -> list[Paragraph]:
         start += len(text.separators[i])
         changes = {"source": source.texts[i], "context": _context_of(i, segment, source.texts, text.texts)}
         if references:
-            changes["reference"] = references[i] if len(references) == number else segment.reference
+            is_parallel = len(references) == number
+            changes["reference"] = references[i] if is_parallel else segment.reference
         parts.append(Paragraph(segment.model_copy(update=changes), text.texts[i], source_start, start))
         source_start += len(source.texts[i])
         start += len(text.texts[i])

@@ -164,7 +164,8 @@ def segments_of(
         if translations is not None and not isinstance(translations, str):
             raise ConfigError("give one translation for one text, and a list of translations for a list of texts")
         texts = [texts]
-        translations = None if translations is None else [translations]
+        if translations is not None:
+            translations = [translations]
     details = {"context": about.get("context"), "domain": about.get("domain"), "notes": about.get("instructions")}
     fields = {name: value for name, value in details.items() if value}
     segments = []
@@ -183,7 +184,9 @@ def make_segments(
     and for different numbers of sources and translations.
     """
     sources = texts_of(sources, "source")
-    texts: list[Any] = [None] * len(sources) if translations is None else texts_of(translations, "translation")
+    texts: list[Any] = [None] * len(sources)
+    if translations is not None:
+        texts = texts_of(translations, "translation")
     if len(texts) != len(sources):
         raise ConfigError(f"{len(sources)} sources and {len(texts)} translations: there must be one for each")
     given_languages: tuple[tuple[str, Any], ...] = (("source_lang", source_lang), ("target_lang", target_lang))

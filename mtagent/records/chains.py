@@ -462,7 +462,9 @@ class Step(Record):
             return error.text, error.category, error.severity, error.side, error.explanation or ""
 
         rating = self.rating("editor")
-        errors = [error for error in (rating.errors or () if rating else ()) if error.severity != "neutral"]
+        errors = []
+        if rating is not None and rating.errors:
+            errors = [error for error in rating.errors if error.severity != "neutral"]
         fixed = Counter(key(edit.span) for edit in self.edits if edit.span and edit.outcome == "applied")
         left = []
         for error in errors:
@@ -583,7 +585,9 @@ class Chain(Record):
     @property
     def text(self) -> str:
         """The last accepted text; empty only if there was never a translation (see :attr:`failed`)."""
-        return self.steps[-1].text if self.steps else (self.segment.translation or "")
+        if self.steps:
+            return self.steps[-1].text
+        return self.segment.translation or ""
 
     @property
     def failed(self) -> Step | None:
@@ -601,7 +605,9 @@ class Chain(Record):
         verdicts = {step.verdict for step in self.steps}
         if "failed" in verdicts:
             return "failed"
-        return "changed" if self.changed else "rejected" if "rejected" in verdicts else "unchanged"
+        if self.changed:
+            return "changed"
+        return "rejected" if "rejected" in verdicts else "unchanged"
 
     @property
     def usage(self) -> Usage:

@@ -53,11 +53,15 @@ def locate(
     edits = insertions + unlocated
     locations = _share_out(marked, find_spans(text, marked))
     for error, location in zip(marked, locations, strict=True):
-        places = location.places if location.certain else _chosen(text, location.places, policies)
+        places: Sequence[TextRange] = location.places
+        if not location.certain:
+            places = _chosen(text, location.places, policies)
         if places:
             edits += [_replacement(text, error, place) for place in places]
+        elif location.places:
+            edits.append(_unlocated(error, "ambiguous", location.why))
         else:
-            edits.append(_unlocated(error, "ambiguous" if location.places else "not-found", location.why))
+            edits.append(_unlocated(error, "not-found", location.why))
     return _without_overlaps(edits)
 
 

@@ -54,8 +54,10 @@ def identified(text: str) -> dict[str, float]:
     """How likely ``text`` is in each language, by code, the likeliest first; nothing without the extra."""
     probabilities = {}
     for code, probability in _probabilities(text).items():
+        if code == "no":
+            code = "nb"
         if code != "zxx":
-            probabilities["nb" if code == "no" else code] = probability
+            probabilities[code] = probability
     return probabilities
 
 
