@@ -15,8 +15,8 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, shown_id
+from mtagent.formats.inline import InlineCode
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
-from mtagent.formats.xliff import InlineCode
 from mtagent.formats.xml_spans import (
     INVALID,
     WHITE_SPACE,
