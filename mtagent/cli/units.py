@@ -131,7 +131,7 @@ def _marks_of(target: NewTarget, marks: list[UnitMark]) -> list[UnitMark]:
 def _shown(path: Path, unit: TranslationUnit) -> dict[str, object]:
     """The unit's fields for JSON Lines; those that are also fields of segments have the same form as there."""
     values: dict[str, object] = {"file": str(path)}
-    values |= {each.name: getattr(unit, each.name) for each in dataclasses.fields(unit)}
+    values |= unit._asdict()
     values |= {"status": unit.status, "protected": unit.protected}
     values["notes"] = "\n".join(unit.notes) or None
     return values

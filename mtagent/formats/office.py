@@ -16,7 +16,14 @@ from typing import NamedTuple
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, pieces_of, with_edits
+from mtagent.formats.documents import (
+    PLACEHOLDER,
+    ByteEdit,
+    TranslationUnit,
+    between_placeholders,
+    content_of,
+    with_edits,
+)
 from mtagent.formats.prose import Passage, ProseFile
 from mtagent.formats.xml_spans import XmlFile, character_fault
 from mtagent.formats.zip_parts import ZipParts
@@ -539,7 +546,7 @@ class OfficeFile(ProseFile):
         part = self._parts[stretch.part]
         properties = [stretch.properties]
         markup = stretch.marks
-        for text, placeholder in pieces_of(target, stretch.inline):
+        for text, placeholder in between_placeholders(target, stretch.inline):
             markup += self._run(part, text, properties[-1], stretch)
             if placeholder is None:
                 continue

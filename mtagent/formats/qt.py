@@ -20,8 +20,8 @@ from mtagent.formats.documents import (
     refuse_source,
     with_markup,
 )
+from mtagent.formats.inline import numbered
 from mtagent.formats.monolingual import language_in_path
-from mtagent.formats.xliff import numbered
 from mtagent.formats.xml_resources import inline_pieces
 from mtagent.formats.xml_spans import XmlElement, XmlFile, character_fault, root_element, text_place
 from mtagent.text.plurals import rule_examples

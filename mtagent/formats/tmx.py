@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.documents import content_of
-from mtagent.formats.xliff import InlineCode, numbered
+from mtagent.formats.inline import InlineCode, numbered
 from mtagent.formats.xml_spans import XmlFile, XmlToken
 from mtagent.records import MemoryMatch, Segment
 from mtagent.text import languages, scripts

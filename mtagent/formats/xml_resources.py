@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import ByteEdit, TranslationUnit, content_of, pieces_of, shown_id
+from mtagent.formats.documents import ByteEdit, TranslationUnit, between_placeholders, content_of, shown_id
+from mtagent.formats.inline import InlineCode
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
-from mtagent.formats.xliff import InlineCode
 from mtagent.formats.xml_spans import (
     INVALID,
     WHITE_SPACE,
@@ -175,7 +175,7 @@ class ResourceFile:
         xml = self._target.xml
         texts = []
         tags = []
-        for text, placeholder in pieces_of(target, unit.inline):
+        for text, placeholder in between_placeholders(target, unit.inline):
             texts.append(text)
             if placeholder is not None:
                 tags.append(unit.inline[placeholder])
