@@ -678,6 +678,7 @@ def test_the_documents_of_a_yaml_file_are_a_list(tmp_path: Path) -> None:
         ("- a\n", ":1: has a list, but .*en.yml has keys and texts; give both the same form"),
         ("a\n", ":1: is not a file of an app's texts: expected keys and texts, or a list"),
         ("a: x\na: y\n", ":2: the key 'a' is already used in line 1"),
+        ("- {id: a, translation: x}\n- {id: a, translation: y}\n", ":2: the key 'a' is already used in line 1"),
         ("a: [x\nb: y\n", ":2: not YAML: while parsing a flow sequence"),
         ("a: 'x\n", ":2: not YAML: while scanning a quoted scalar"),
         ("a: x\n---\nb: y\n", ":1: has a list, but .*en.yml has keys"),

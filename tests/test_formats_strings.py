@@ -276,6 +276,7 @@ ANDROID = """<?xml version="1.0" encoding="utf-8"?>
         <item>Mo</item>
     </string-array>
     <color name="red">#f00</color>
+    <public type="string" name="open" id="0x7f040001"/>
 </resources>
 """
 ANDROID_EN = """<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">

@@ -86,7 +86,8 @@ class _AppStrings:
         self.tree = read(path, content_of(path))
         self.language: str | None = None
         self.base: TreeValue = self.tree.root
-        self.texts: dict[KeyPath, KeyedText] = {}
+        self.texts: list[KeyedText] = []
+        self.by_path: dict[KeyPath, KeyedText] = {}
         self.paths: dict[str, KeyPath] = {}
         self.values: dict[str, TreeValue] = {}
         self.fixed: set[KeyPath] = set()  # where aliases and values with a tag are
@@ -101,7 +102,7 @@ class _AppStrings:
             self._read_records()
         else:
             self._read_nested(self.base, ())
-        refuse_repeated_keys(path, self.texts.values())
+        refuse_repeated_keys(path, self.texts)
 
     def _kind(self, is_arb: bool, may_have_language: bool) -> str:
         members = {str(member.key): member.value for member in self.base.members if member.key != _SCHEMA}
@@ -207,7 +208,8 @@ class _AppStrings:
         ))  # fmt: skip
 
     def _add(self, path: KeyPath, value: TreeValue, text: KeyedText) -> None:
-        self.texts[path] = text
+        self.texts.append(text)
+        self.by_path[path] = text
         self.paths[text.key] = path
         self.values[text.key] = value
 
@@ -231,12 +233,12 @@ class AppTexts:
             # A key such as "no" or "it" that is the only one so far, and no language.
             self._strings = _AppStrings(path, read, is_arb, may_have_language=False)
         self.data = self._strings.tree.data
-        if not any(text.text for text in self._source.texts.values()):
+        if not any(text.text for text in self._source.texts):
             raise InputError(f"{source}:1: has no texts")
         self._refuse_other_kind()
         self.units = paired(
-            self._source.texts.values(),
-            self._strings.texts.values(),
+            self._source.texts,
+            self._strings.texts,
             self._source.language or language_in_path(source),
             self._strings.language or target_lang or language_in_path(path),
         )
@@ -317,7 +319,7 @@ class AppTexts:
                 order[f"@{unit.id}"] = None
             return order
         unit_ids = {unit.id for unit in self.units}
-        containers = {path[:length] for path in self._source.texts for length in range(len(path))}
+        containers = {path[:length] for path in self._source.by_path for length in range(len(path))}
         return self._order_within(self._source.base, (), unit_ids, containers)
 
     def _order_within(
@@ -326,7 +328,7 @@ class AppTexts:
         order: _Order = {}
         for member in container.members:
             place = (*path, member.key)
-            text = self._source.texts.get(place)
+            text = self._source.by_path.get(place)
             if member.is_fixed:
                 continue
             if text is not None and text.category is not None:
@@ -345,7 +347,7 @@ class AppTexts:
 
     def _added_forms(self) -> dict[str, KeyPath]:
         paths = {}
-        for path, text in self._source.texts.items():
+        for path, text in self._source.by_path.items():
             if text.category is None:
                 continue
             stem = str(path[-1]).removesuffix(text.category)
@@ -406,8 +408,10 @@ class AppTexts:
         """What a key gets that the file lacks: new texts, and the source's values that are no texts."""
         if isinstance(child, TreeValue):
             return self._source.tree.copied(child)
-        if not isinstance(child, dict):
-            return missing.get(child or "", "")
+        if child is None:
+            return ""
+        if isinstance(child, str):
+            return missing.get(child, "")
         if any(isinstance(name, int) for name in child):
             items = list(child.values())
             while items and not isinstance(items[-1], TreeValue) and not _has_new(items[-1], missing):

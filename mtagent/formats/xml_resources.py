@@ -56,15 +56,15 @@ class ResourceGroup(NamedTuple):
 
 
 class ResourceDialect(Protocol):
-    """Where a format keeps its texts, and how it writes them."""
+    """Where a format keeps its texts, and how it writes them; what it doesn't define is that of plain XML."""
 
     root: str
     advice: str  # for a file with another root
-    keeps_space: bool  # whether white space around a text is a part of it
+    keeps_space: bool = True  # whether white space around a text is a part of it
 
     def container(self, path: Path, root: XmlElement) -> XmlElement:
         """The element that holds all groups."""
-        ...
+        return root
 
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
@@ -72,15 +72,15 @@ class ResourceDialect(Protocol):
 
     def fault(self, target: str) -> str | None:
         """Why no file of this format can hold ``target``."""
-        ...
+        return character_fault(target)
 
     def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
         """The texts between ``tags``, escaped for the format but not for XML, to replace the text ``like``."""
-        ...
+        return list(texts)
 
     def item(self, category: str | None, markup: str, lead: str) -> str:
         """A new form of a plural, or a new item of an array."""
-        ...
+        raise AssertionError("a format without plurals and arrays has no items")
 
 
 class _ResourceTexts:
@@ -316,22 +316,20 @@ _ANDROID_LETTERS = {"n": "\n", "t": "\t"}
 _ANDROID_ESCAPES = {"\n": "\\n", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
 
 
-class AndroidDialect:
+class AndroidDialect(ResourceDialect):
     """``res/values-…/strings.xml``."""
 
     root = "resources"
     advice = "of .xml files, those with Android's texts are read"
     keeps_space = False
 
-    def container(self, path: Path, root: XmlElement) -> XmlElement:
-        """The element that holds all groups."""
-        return root
-
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
         for element in container.children():
             attributes = element.tag.attributes
-            kind = "string" if attributes.get("type") == "string" else element.tag.value
+            kind = element.tag.value
+            if kind == "item" and attributes.get("type") == "string":
+                kind = "string"
             if kind not in ("string", "plurals", "string-array"):
                 continue
             name = attributes.get("name")
@@ -525,16 +523,11 @@ def _android_character(character: str) -> str:
 # -- .resx
 
 
-class ResxDialect:
+class ResxDialect(ResourceDialect):
     """.NET's resources: the entries that are texts."""
 
     root = "root"
     advice = "give a file of .NET's resources"
-    keeps_space = True
-
-    def container(self, path: Path, root: XmlElement) -> XmlElement:
-        """The element that holds all groups."""
-        return root
 
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
@@ -559,18 +552,6 @@ class ResxDialect:
             resource = Resource(keyed, value, start, end, element.lead)
             yield ResourceGroup(("data", name), [resource], start, end, element.lead, element.block_start)
 
-    def fault(self, target: str) -> str | None:
-        """Why no file of this format can hold ``target``."""
-        return character_fault(target)
-
-    def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
-        """Texts as they are."""
-        return list(texts)
-
-    def item(self, category: str | None, markup: str, lead: str) -> str:
-        """A file has no plurals and arrays."""
-        raise AssertionError("resources of .NET have no items")
-
 
 # -- .stringsdict
 
@@ -579,12 +560,11 @@ _FORMAT = "NSStringLocalizedFormatKey"
 _LEVELS = 20  # of dictionaries; a plural has two
 
 
-class StringsdictDialect:
+class StringsdictDialect(ResourceDialect):
     """Apple's property lists with the forms of plurals, and with variants by width or device."""
 
     root = "plist"
     advice = "give a .stringsdict file in XML: plutil -convert xml1 FILE"
-    keeps_space = True
 
     def container(self, path: Path, root: XmlElement) -> XmlElement:
         """The element that holds all groups."""
@@ -624,14 +604,6 @@ class StringsdictDialect:
                 plural_prefix=joined_key(names[:-1]) + "." if category else "",
             )
             yield Resource(keyed, value, key.tag.start, value.after, key.lead)
-
-    def fault(self, target: str) -> str | None:
-        """Why no file of this format can hold ``target``."""
-        return character_fault(target)
-
-    def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
-        """Texts as they are."""
-        return list(texts)
 
     def item(self, category: str | None, markup: str, lead: str) -> str:
         """A new form of a plural."""
