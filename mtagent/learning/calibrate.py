@@ -160,8 +160,8 @@ def _gain(
     """
     if learnt.all() or not learnt.any():
         raise InputError(
-            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
@@ -474,8 +474,8 @@ def error_free_of(
     """
     if half.all() or not half.any():
         raise InputError(
-            f"all {len(half)} texts with both scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(half)} texts with both scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     learnt, others = texts.chosen(half), texts.chosen(~half)
     threshold = best_threshold(learnt, precision, fewest)

@@ -297,8 +297,8 @@ class EditLabels:
             if of_segment and len(pairs) > 1:
                 stages = " and in ".join(str(other.stage) for other in pairs)
                 raise InputError(
-                    f"{of_segment[0].where}: segment {segment} has an edit in {stages}: say in a column stage which "
-                    "one is meant"
+                    f"{of_segment[0].where}: segment {segment} has an edit in {stages}: name the stage in a column "
+                    "`stage`"
                 )
             if labels:
                 self._used |= {(segment, None), (segment, pair.stage)}
