@@ -470,7 +470,7 @@ def _signature(decision: Decision | None) -> str:
 def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> None:
     """Refuse to replace what another person has decided since the table was written, if the table shows when it was.
 
-    A decision that was made and taken back since then is no reason to refuse: the same counts as before.
+    A decision that was made and taken back since then isn't a reason to refuse: the same counts as before.
     """
     last = _last_decision(history, row.edit)
     if last is None or row.decided is None or last.who == who:

@@ -1,4 +1,4 @@
-"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and judges who are asked later.
+"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and judges who are called later.
 
 The judgements are by the gate of the run itself, or by judges (and a teacher) that ``gate calibrate --run`` asks. That
 decides nothing: a judged pair is stored as a chain of one step with the text before and the text proposed, the ratings,
@@ -156,7 +156,7 @@ def edits_to_judge(
     """The edits of a run that people labelled, all or a ``sample``; without ``labels``, a sample of all its edits. Of
     one language pair, if ``lp`` names one.
 
-    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
+    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is called.
     """
     if labels is None:
         _require_judges(config)
@@ -575,8 +575,8 @@ async def judge_edits(
 ) -> JudgedRun:
     """Have the judges of ``config`` and the ``teacher`` compare the texts of edits of a stored run.
 
-    All of them rate afresh: the rating that an edit was made by is never reused. The judges are asked as the gate would
-    ask them, so that what it asked before comes from the store. The same command again resumes it.
+    All of them rate again: the rating that caused an edit is never reused. The judges get the same requests as from the
+    gate, so replies to the gate come from the store. The same command resumes it.
     """
     _require_judges(config)
     with open_existing(config.store) as store:
