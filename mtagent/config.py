@@ -225,7 +225,7 @@ class ModelSettings(Record):
     seed: int | None = None
     reasoning_effort: Named | None = None
     cache_control: CacheControl | None = None
-    """Whose marks say what a model shall cache: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
+    """Whose marks for caching to use: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
 
     @property
     def server(self) -> tuple[str | None, str | None, str | None]:

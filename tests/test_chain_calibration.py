@@ -244,7 +244,7 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
     for of, own_gate, evaluator, message in (
         (path, Cautious(judge), None, "the gate is cautious"),
         (empty, RateGate(judge), judge, "cannot be used: it has no expected gain"),
-        (threshold, OpenGate("guards"), None, "nobody rates here"),
+        (threshold, OpenGate("guards"), None, "no judge rates here"),
     ):
         with pytest.raises(ConfigError, match=message):
             calibrated(of, own_gate, evaluator)

@@ -293,7 +293,7 @@ def test_json_lines_hold_candidates_in_a_field(shell: Shell) -> None:
     line = "postedit -s s.jsonl --format jsonl-lenient --judge rules -o o.jsonl"
     assert shell(line).code == 0
     assert [row["translation"] for row in shell.objects("o.jsonl")] == [BEFORE, "Llueve."]
-    assert shell(line.replace("--judge rules", "--gate guards")).last.startswith("mtagent: the gate guards asks no")
+    assert shell(line.replace("--judge rules", "--gate guards")).last.startswith("mtagent: the gate guards calls no")
     shell.write("bad.jsonl", json.dumps({**rows[0], "candidates": "no list"}))
     assert "bad.jsonl:1: field 'candidates'" in shell(line.replace("s.jsonl", "bad.jsonl")).last
 
@@ -353,7 +353,7 @@ def test_the_estimate_counts_the_judges_on_candidates_and_every_proposal(shell: 
     assert rows(shell(f"{words} {candidates} --gate rate").out)["rerank"] == "8", "and the three texts before"
     single, triple = (rows(shell(f"{words} --stages pe --proposals {n}").out)["postedit"] for n in (1, 3))
     assert (single, triple) == ("3–9", "9–27"), "a rating and two comparisons for each"
-    assert "asks no judge" in shell(f"{words} {candidates} --gate guards").last
+    assert "calls no judge" in shell(f"{words} {candidates} --gate guards").last
 
 
 # --- several proposals of the post-editor

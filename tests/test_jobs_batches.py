@@ -470,7 +470,7 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
         ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
         ("--batch --repeat 2", "start each repeat separately"),
-        ("--batch --llm local", "llm: local is set beside base_url, whose server would be asked instead"),
+        ("--batch --llm local", "llm: local is set beside base_url, whose server would be called instead"),
         ("--batch --translator command:cat", "translate first without batch"),
         ("--batch --judge gemba-mqm --judge pairwise --gate gain", "set calibration or another gate"),
     ],

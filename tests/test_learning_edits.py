@@ -242,7 +242,7 @@ def test_a_judge_that_fails_for_an_edit_fails_that_edit_alone_and_is_named(shell
 @pytest.mark.parametrize(("more", "error"), [
     ({"teacher": "gemba-da"}, "teacher: gemba-da is one of the judges"),
     ({"judges": ("gemba-da", "gemba-da")}, "judge: gemba-da is named twice"),
-    ({"judges": None}, "name the judges"),
+    ({"judges": None}, "name the gate's judges"),
     ({"teacher": "nobody"}, "no evaluator 'nobody'"),
     ({"teacher": "gemba-da:temperature=hot"}, "teacher gemba-da: temperature: "),
 ])  # fmt: skip

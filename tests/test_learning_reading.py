@@ -209,7 +209,7 @@ def test_a_gate_of_other_judges_is_not_checked(shell: Shell, line: str, message:
 def test_a_calibration_without_a_gate_and_data_without_edits_cannot_be_checked(shell: Shell) -> None:
     edits(shell, "a")
     calibration(shell, signature="a|v:1", gain=None)
-    assert "a threshold for error-free alone" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
+    assert "only a threshold for error-free texts" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
     calibration(shell, signature="a|v:1")
     unnamed = shell("gate check gate.json -e a.jsonl --human human.seg.score")
     assert "there is no edit to check the gate on" in unnamed.err
@@ -509,10 +509,10 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
 @pytest.mark.parametrize(
     ("line", "files", "messages"),
     [
-        ("--pairs p --human h", {"p": [], "h": HUMAN}, ["--pairs holds the scores of both sides"]),
+        ("--pairs p --human h", {"p": [], "h": HUMAN}, ["--pairs has the scores of judges and people"]),
         ("--pairs p --judge j --judge j", {"p": []}, ["--judge j: is named twice"]),
-        ("--pairs p --item id", {"p": []}, ["--pairs holds the scores of both sides"]),
-        ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs holds the scores of both sides"]),
+        ("--pairs p --item id", {"p": []}, ["--pairs has the scores of judges and people"]),
+        ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs has the scores of judges and people"]),
         (BOTH, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' isn't a score"]),
         (BOTH, {"j": A, "h": [*HUMAN, "a\t3"]}, ["j: 4 scores of system 'a', and h has 5"]),
         (BOTH, {"j": [*A, OTHER_SIGNATURE], "h": A}, ["j:5: was rated by t", "j:1 by s"]),

@@ -1,4 +1,4 @@
-"""An evaluator's scores beside people's, and how well they agree, by the statistics of the field.
+"""An evaluator's scores compared with people's, and how well they agree, by the statistics of the field.
 
 The statistics are those of the field's tool, mt-metrics-eval, without sampling or rounding.
 """

@@ -1,6 +1,6 @@
-"""An evaluator's scores beside people's: the same systems, the same segments, and an error where they are not.
+"""An evaluator's scores compared with people's: the same systems, the same segments, and an error where they are not.
 
-``gather`` reads all that a user names; ``match`` puts an evaluator beside people.
+``gather`` reads all that a user names; ``match`` matches an evaluator with people.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEAVE_OUT = "--missing leave-out leaves such translations out, and counts them"
 
 
 class Match(NamedTuple):
-    """An evaluator beside people, with equal names of systems and segments.
+    """An evaluator matched with people, with equal names of systems and segments.
 
     The names are people's, and so are the texts where both have them, so that several evaluators go together.
     """
@@ -418,7 +418,7 @@ class Inputs:
 
 
 def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> dict[str | None, list[Match]]:
-    """Read everything, and put each evaluator beside people, without the systems in ``drop``: for each language pair.
+    """Read everything, and match each evaluator with people, without the systems in ``drop``: for each language pair.
 
     Without several language pairs there is one list, under ``None``. Raises :class:`mtagent.errors.MtagentError` for
     what is not there or does not fit together, and where only some of the segments have a language pair.

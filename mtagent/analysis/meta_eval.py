@@ -229,8 +229,8 @@ def _draws(matches: Sequence[Match], bootstrap: Bootstrap) -> Draws:
             units[item] = f"{info.domain or ''}/{info.document}"
     if len({*units.values()}) < 2:
         raise ConfigError(
-            f"--resample {bootstrap.unit}: all scores are of one {bootstrap.unit}, and intervals need several; "
-            "leave the option out"
+            f"--resample {bootstrap.unit}: all scores are from one {bootstrap.unit}, but intervals need several; leave "
+            "the option out"
         )
     return Draws(units, bootstrap)
 

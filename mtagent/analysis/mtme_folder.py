@@ -177,7 +177,7 @@ def write_folder(
     writer = _Writer(people, evaluators, target.path, lp)
     with target.filled() as folder:
         remarks = writer.write(folder)
-        # Older ratings, scores of systems or texts beside the new scores would be read as if they belonged to them.
+        # Older ratings, scores of systems or texts next to the new scores would be read as if they belonged to them.
         beside = []
         for scores in folder.rglob(f"*{SEGMENTS}"):
             stem = scores.name.removesuffix(SEGMENTS)

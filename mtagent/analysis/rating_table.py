@@ -28,7 +28,7 @@ class RatingRow(NamedTuple):
 
 
 class ColumnMean(NamedTuple):
-    """What a column says of a system."""
+    """The value of a column for a system."""
 
     mean: float | None
     """Over the rated texts; ``None`` without any."""

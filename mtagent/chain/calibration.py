@@ -118,7 +118,7 @@ class TriagePoint(Record):
     calibrated: bool = False
     """Whether it is the calibrated threshold for error-free texts."""
     untouched: Figure
-    """The share of texts that are left alone."""
+    """The share of texts that are not edited."""
     human: Figure
     """People's mean score of all texts."""
     change: Figure
@@ -157,7 +157,7 @@ class Moments(Record):
 
 
 class Foreseen(NamedTuple):
-    """What the judges that are asked first let expect of the others: ``offset`` + ``slope`` · what they add."""
+    """The prediction of the other judges from those called first: ``offset`` + ``slope`` · what these add."""
 
     offset: float
     slope: float
@@ -266,7 +266,7 @@ class ExpectedGain(Record):
         if prediction <= 0 or all_call_worse(judgements):
             return False
         if self.pilot is not None and not any(judgement.difference for judgement in judgements):
-            return False  # nobody sees a difference: the mean of other edits is no reason to keep this one
+            return False  # nobody sees a difference: the mean of other edits isn't a reason to keep this one
         return cautious is None or self.chance_of_worse(prediction) <= self.highest_chance_of_worse(cautious)
 
     def highest_chance_of_worse(self, cautious: float) -> float:

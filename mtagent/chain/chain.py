@@ -110,7 +110,7 @@ class Plan:
     thresholds: tuple[Threshold, ...] = ()
     """Calibrated scores from which a text is error-free."""
     triage: Threshold | None = None
-    """Texts with this score or more are left alone."""
+    """Texts with this score or more aren't edited."""
     gate_calls: int = 12
     """The most calls for trying the edits of a rejected text in parts."""
     proposers: tuple[Evaluator, ...] = ()
@@ -151,7 +151,7 @@ class Plan:
 
     @property
     def judges_doubts(self) -> bool:
-        """Whether a judge that asks a model sees what may be damage. Elsewhere the guards refuse it.
+        """Whether a judge that calls a model sees what may be damage. Elsewhere the guards refuse it.
 
         The papers' requests have no place for hints.
         """
@@ -174,7 +174,7 @@ class Plan:
     def gate_of(self, stage: Stage) -> Gate:
         """The gate for the edits of ``stage``.
 
-        It asks all judges if it chooses among several texts, and if a judge's rating can spare the text a later stage.
+        It calls all judges if it chooses among several texts, and if a judge's rating can spare the text a later stage.
         """
         gate = self.gates.get(stage, self.gate)
         if not isinstance(gate, PanelGate) or gate.gain is None:
@@ -357,7 +357,7 @@ class _SegmentWork:
         self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
         self._triaged: Rating | None = None
         self._hints: tuple[str, ...] = ()
-        # What judges that ask a model see: the hints are in its notes, and similar texts are for wording only.
+        # What judges that call a model see: the hints are in its notes, and similar texts are for wording only.
         self._judged = _without_matches(self.for_raters)
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
@@ -447,7 +447,7 @@ class _SegmentWork:
         return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
-        """Have the source translated. An unusable text is asked for once more, and then fails the step."""
+        """Have the source translated. An unusable text is requested once more, and then fails the step."""
         translator = self.plan.translator
         assert translator is not None
         try:
@@ -462,7 +462,7 @@ class _SegmentWork:
         return self.step("translate", "kept", cause, text=text)
 
     async def _draft(self, translator: Translator, again: bool = False) -> str:
-        """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
+        """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` if it isn't a translation."""
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
             draft = await translator.draft(
@@ -621,7 +621,7 @@ class _SegmentWork:
     def _screened(self, proposed: str, changes: Sequence[Edit], doubts: bool = False) -> _Proposal:
         """What the guards leave of the ``changes`` that turn the text into ``proposed``.
 
-        ``doubts``: they also refuse what may be damage, even if the gate asks a model, because no judge will see it.
+        ``doubts``: they also refuse what may be damage, even if the gate calls a model, because no judge will see it.
         """
         text = proposed
         cause: Cause | None = None

@@ -22,7 +22,7 @@ from mtagent.records import (
 )
 
 SegmentOutcome = Literal["kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle"]
-"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, left alone by triage; ``idle``,
+"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, skipped by triage; ``idle``,
 the stage did not run."""
 SEGMENT_OUTCOMES: tuple[SegmentOutcome, ...] = get_args(SegmentOutcome)
 UNPLACED: tuple[Outcome, ...] = ("not-found", "ambiguous", "overlapping", "unchanged")

@@ -29,7 +29,7 @@ _BAR = "{n_fmt}/{total_fmt} |{bar}| {remaining} left{postfix}"
 _COLUMNS = 80
 """The widest bar; a wider terminal gains nothing."""
 _SHOWN_STATES = ("changed", "failed")
-"""What the bar counts beside the segments: all states would not fit."""
+"""What the bar counts besides the segments: all states would not fit."""
 
 _MOST_FAILURES = 3
 """Failures that are printed when they happen, without -v."""

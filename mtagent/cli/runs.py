@@ -209,7 +209,7 @@ def _show_calls(overview: CallOverview, form: str) -> None:
 
 
 _DETAILS = ("moments", "cautious", "signatures")
-"""What nobody reads as a setting: the figures of a calibration, and the signatures. ``--format json`` has them."""
+"""Settings that aren't printed: the figures of a calibration, and the signatures. ``--format json`` has them."""
 
 
 def _settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -169,7 +169,7 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
             paths = list(value)
         return _READS if any(_leaves(folder, path) for path in paths) else None
     if name == "store":
-        # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.
+        # Wherever it is: it may hold replies that no model gave, and the files next to it may be symbolic links.
         return _STORES
     if name == "log":
         return _APPENDS
@@ -345,7 +345,7 @@ def absolute(path: Path) -> Path:
 
 def _place(path: Path) -> str:
     """The file's path without symbolic links to its folder. The file itself may be a link, which is not followed:
-    files and modules that its settings name are looked for beside the link.
+    files and modules that its settings name are looked for next to the link.
     """
     return str(absolute(path).parent.resolve() / path.name)
 

@@ -3,7 +3,7 @@
 Another evaluator marks the errors. For each of them a text is made in which that one error alone is mended, and a judge
 compares it with the text as it is, in both orders. An error whose mending is not preferred is dropped, and the score is
 made again from the errors that are left. Unlike the paper, errors are mended by their own suggestions where they have
-some, and the judge is asked in both orders. A judge that chooses the same place in both orders has checked nothing.
+some, and the judge is called in both orders. A judge that chooses the same place in both orders has checked nothing.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ async def rating_by(
 ) -> Rating:
     """The rating of ``translation`` by ``evaluator``, with a warning about spans that do not occur in it.
 
-    A long text is rated paragraph by paragraph, if the evaluator asks a model and its score is a sum of error weights;
+    A long text is rated paragraph by paragraph, if the evaluator calls a model and its score is a sum of error weights;
     ``with_neighbours`` shows the model the paragraphs around each. Raises :class:`EvaluationError` for anything that
     isn't a rating with a finite score, and whatever the evaluator raises.
     """

@@ -95,14 +95,14 @@ def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
 
 
 def asks_model(name: str) -> bool:
-    """Whether the judge or evaluator ``name`` asks a model. False for other packages' evaluators, which may ask one."""
+    """Whether the judge or evaluator ``name`` calls a model. False for other packages' evaluators."""
     if name == PAIRWISE:
         return True
     return name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters
 
 
 def may_ask_model(spec: str) -> bool:
-    """Whether the evaluator that ``spec`` names may ask a model, as other packages' evaluators may."""
+    """Whether the evaluator that ``spec`` names may call a model, as other packages' evaluators may."""
     name = parse_spec(spec)[0]
     return name not in EVALUATORS or asks_model(name)
 

@@ -52,7 +52,7 @@ from mtagent.text.scripts import UNSPACED_OR_HANGUL
 
 @runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge. An optional ``signature`` says more about what it may find than its name."""
+    """Looks up background knowledge. An optional ``signature`` identifies it more exactly than its name."""
 
     name: str
 

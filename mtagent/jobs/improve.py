@@ -63,7 +63,7 @@ async def improve_file(
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
-    models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
+    requests are sent in them, and the context of a segment has the texts of the files: others are not known in time.
     The workers of an ``engine`` do the work if there is one. ``on_written`` receives what became of the units of
     localization files.
     """

@@ -616,7 +616,7 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
 
 
 def refuse_companions_of(source: Path, form: formats.Format, paths: Mapping[str, Path]) -> None:
-    """Raise :class:`ConfigError` for line-aligned files beside a source that holds all texts itself."""
+    """Raise :class:`ConfigError` for line-aligned files that are given with a source that holds all texts itself."""
     superfluous = [option for option in paths if option != "-s"]
     if superfluous:
         raise ConfigError(

@@ -275,7 +275,7 @@ class CheckedPlan(NamedTuple):
     plan: Plan
     config: Config
     roles: frozenset[Role]
-    """The roles that ask a model."""
+    """The roles that call a model."""
     asks_server: bool
     """Whether requests go to a server, and not only to a user's objects."""
 
@@ -380,7 +380,7 @@ def _plan(
 
 
 def _proposers(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> tuple[Evaluator, ...]:
-    """The evaluators that suggest further edits beside ``evaluator``: the same one, asked again."""
+    """The evaluators that suggest further edits besides ``evaluator``: the same one, asked again."""
     if evaluator is None:
         return ()
     proposers: list[Evaluator] = []
@@ -416,7 +416,7 @@ async def assembled_evaluator(
     wrap_llm: WrapLLM | None = None,
     batches: Batches | None = None,
 ) -> AsyncIterator[Evaluator]:
-    """The evaluator that ``config`` names, which asks the model of the general settings; closed at the end.
+    """The evaluator that ``config`` names, which calls the model of the general settings; closed at the end.
 
     The setting ``forced`` is for the post-editor only: a rating may find no error, unless the evaluator has the option.
     """
@@ -745,7 +745,7 @@ def _family(llm: LLM | None) -> str:
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
-    """The judges that ``config`` names. A calibrated judge is asked as it was for the calibration.
+    """The judges that ``config`` names. A calibrated judge is called as it was for the calibration.
 
     Raises :class:`ConfigError` if two judges have the same signature.
     """
@@ -804,7 +804,7 @@ async def assembled_panel(
 ) -> AsyncIterator[Panel]:
     """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
 
-    The teacher is asked once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
+    The teacher is called once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
     for a judge that is named twice.
     """
     config = effective(config, own)
@@ -821,7 +821,7 @@ async def assembled_panel(
 
 
 def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:
-    """The evaluator whose score decides whether a text is left alone.
+    """The evaluator whose score decides whether a text is edited.
 
     It is the post-editor's evaluator (``editor``) if both would be asked in the same way: then one rating serves both.
     """

@@ -221,7 +221,7 @@ async def rate_file(
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
     again resumes it. ``on_rated`` gets the ratings of each segment. The ``budget`` is by default the one that
-    ``config`` sets. With ``batches``, models are asked in them.
+    ``config`` sets. With ``batches``, requests are sent in them.
     """
     with inputs.opened(config, output) as (material, config):
         total = output.refuse_unfit(material)

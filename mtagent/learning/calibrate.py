@@ -1,4 +1,4 @@
-"""What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
+"""A calibration of the gate, learnt from pairs and texts, and its quality, also on other data.
 
 The gate is learnt from all pairs and reported by cross-validation; the threshold is chosen on half of the documents and
 reported on the others. The regression is in ``gain.py``, the tables for people are in ``text.py``; see
@@ -160,8 +160,8 @@ def _gain(
     """
     if learnt.all() or not learnt.any():
         raise InputError(
-            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
@@ -363,7 +363,7 @@ def cautious_points(
 def learning_curve(
     learnt_from: JudgedPairs, reported_on: JudgedPairs, *, draws: int = DRAWS, seed: int = SEED
 ) -> tuple[LearningPoint, ...]:
-    """What gates learnt on fewer pairs are worth on ``reported_on``: means of ``draws`` random choices of each size."""
+    """The quality on ``reported_on`` of gates learnt from fewer pairs: means of ``draws`` random choices per size."""
     points = []
     better = max(reported_on.gains.sum(), 0.0)  # of always and never
     headroom = np.maximum(reported_on.gains, 0).sum() - better
@@ -431,7 +431,7 @@ def triage_thresholds(pairs: JudgedPairs, place: int, error_free: float | None =
 
 
 class Lead(NamedTuple):
-    """What a gate learnt from ``edits`` is worth on other edits."""
+    """The quality on other edits of a gate learnt from ``edits``."""
 
     edits: int
     lead: Figure
@@ -441,7 +441,7 @@ class Lead(NamedTuple):
 
 
 def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead:
-    """What the gate that the pairs teach is worth: each pair meets one that was learnt from other documents.
+    """The quality of the gate learnt from the pairs: each pair is decided by a gate learnt from other documents.
 
     Raises :class:`InputError` where the pairs are too few or too much alike to learn from.
     """
@@ -474,8 +474,8 @@ def error_free_of(
     """
     if half.all() or not half.any():
         raise InputError(
-            f"all {len(half)} texts with both scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(half)} texts with both scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     learnt, others = texts.chosen(half), texts.chosen(~half)
     threshold = best_threshold(learnt, precision, fewest)
@@ -653,7 +653,7 @@ class GateCheck(NamedTuple):
 
 
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
-    """What the gate of ``calibration`` is worth on other data, by the scores of its judges, in their order.
+    """The quality of the gate of ``calibration`` on other data, with the scores of its judges, in their order.
 
     Raises :class:`InputError` where there are no pairs or the scores are by other judges.
     """
@@ -678,7 +678,7 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
-    """What shipped weights are worth on ``data``, whose judges are of these ``kinds``.
+    """The quality of shipped weights on ``data``, whose judges are of these ``kinds``.
 
     The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` where there
     are no pairs, and :class:`ConfigError` where they are too few.

@@ -424,8 +424,8 @@ def refuse_equal_gains(gains: Sequence[float]) -> None:
     """Raise :class:`InputError` if people see the same gain in all pairs."""
     if len(set(gains)) == 1:
         raise InputError(
-            f"people see the same gain ({gains[0]:g}) in all {len(gains)} pairs: nothing can be learnt; label edits "
-            "that are worse, too"
+            f"people see the same gain ({gains[0]:g}) in all {len(gains)} pairs: nothing can be learnt; also label "
+            "worse edits"
         )
 
 

@@ -53,11 +53,11 @@ logger = logging.getLogger(__name__)
 
 BatchMode = Literal["submit", "write", "read"]
 ATTEMPTS = 3
-"""In so many batches a request is tried; then the segment fails."""
+"""A request is tried in this many batches; then the segment fails."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
 """Seconds between two looks at a batch."""
 MOST_FAILURES = 12
-"""So many failures in a row stop the run: at the longest waits, after some minutes."""
+"""This many failures in a row stop the run: with the longest waits, after some minutes."""
 ENDED = ("completed", "expired", "cancelled")
 QUEUE_FULL = ("token_limit_exceeded", "quota_exceeded")
 """Codes of a batch that failed because other batches fill the queue of the account."""

@@ -22,7 +22,7 @@ NO_KEY = "no-key-needed"
 ApiKey = str | Callable[[], str | Awaitable[str]]
 """A key, or a function that returns the key that is valid now."""
 CacheControl = Literal["claude", "openai"]
-"""Whose way to mark what a server shall cache."""
+"""Whose marks for caching to use."""
 AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096

@@ -452,7 +452,7 @@ class CometModel:
 
     @cached_property
     def _settings_hash(self) -> str:
-        """The hash of the settings that COMET reads beside a checkpoint; empty without any."""
+        """The hash of the settings that COMET reads next to a checkpoint; empty without any."""
         if self._checkpoint is None:
             return ""
         settings = self._checkpoint.parent.parent / "hparams.yaml"
@@ -481,7 +481,7 @@ def local_checkpoint(model: str) -> Path | None:
         raise InputError(f"{model}: cannot be opened: {(error.strerror or str(error)).lower()}") from error
     if len(checkpoints) != 1:
         raise InputError(f"{model}: holds {len(checkpoints)} checkpoints (*.ckpt); name one: model=FILE")
-    # Unresolved: COMET reads settings beside it, and in the hub's cache it is a link.
+    # Unresolved: COMET reads settings next to it, and in the hub's cache it is a link.
     return checkpoints[0].absolute()
 
 

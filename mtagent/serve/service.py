@@ -392,7 +392,7 @@ class Service:
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
-        # A request without words asks no model, so it must not be the trial of one that has rested.
+        # A request without words calls no model, so it must not be the trial of one that has rested.
         is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
         drafts = await self._drafts(segments, end, is_admitted, needs_all)
         # With context, a segment is improved after the one before it.

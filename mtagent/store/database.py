@@ -400,7 +400,7 @@ def make_private_folder(folder: Path) -> None:
 def make_private_file(path: Path) -> None:
     """Make an empty file for this user alone. One that is there keeps its mode, which may have been chosen.
 
-    SQLite gives the mode of a database to the log and the journal beside it.
+    SQLite gives the mode of a database to the log and the journal next to it.
     """
     try:
         made = os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -447,8 +447,8 @@ def _open(path: str) -> sqlite3.Connection:
 def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """A connection to a file that cannot be written, because of ``refusal``.
 
-    SQLite writes files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
-    files; but then it doesn't see the rows in a log beside the file. On a full disk the log's index can be kept in
+    SQLite writes files next to a store. ``immutable`` promises that nobody else writes, so it needs no such
+    files; but then it doesn't see the rows in a log next to the file. On a full disk the log's index can be kept in
     memory.
     """
     is_full = _code(refusal) in _FULL_CODES

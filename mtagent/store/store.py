@@ -167,7 +167,7 @@ class Store:
             return deleted
 
     def batch_folder(self, name: str) -> Path:
-        """Where the requests and results of a run in batches are, beside the store."""
+        """Where the requests and results of a run in batches are, next to the store."""
         safe_name = quote(name, safe="")
         if len(safe_name) > _LONGEST_FOLDER:
             safe_name = hashlib.sha256(name.encode()).hexdigest()
@@ -176,7 +176,7 @@ class Store:
     def hold(self, name: str) -> FileLock | None:
         """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.
 
-        ``None`` if no file can be made beside the store, since nothing can be deleted there either.
+        ``None`` if no file can be made next to the store, since nothing can be deleted there either.
         """
         run_id = self._id(name)
         for number in count():
@@ -315,7 +315,7 @@ class Store:
             yield
 
     def _lock_of(self, run_id: int, kind: str = "") -> FileLock | None:
-        """The lock file of a run, beside the database; the system releases it when the process ends in any way."""
+        """The lock file of a run, next to the database; the system releases it when the process ends in any way."""
         if self.database.path == MEMORY:
             return None
         # Resolved, because a process that opens the store by another name must meet the same lock.

@@ -129,7 +129,7 @@ def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterat
         if not is_last and not are_alike[number] and not are_alike[number + 1]:
             continue
         if old_run != new_run:
-            # The space before the next sentence is no part of the edit, unless it changes.
+            # The space before the next sentence isn't part of the edit, unless it changes.
             space = _space_after(old_run)
             kept = len(space) if space == _space_after(new_run) else 0
             old_text = old_run[: len(old_run) - kept]

@@ -375,7 +375,7 @@ _FORMS = word_lists("plural_forms")
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
 _ONE_IS_ALSO_21 = frozenset(_FORMS["one"]["also_21"].split())
 _ONE_IS_MORE = _ONE_IS_ALSO_21.union(_FORMS["one"]["also_others"].split())
-"""Languages in which ``one`` stands for other whole numbers than 1 too, such as 0 or 21."""
+"""Languages in which ``one`` also means other whole numbers than 1, such as 0 or 21."""
 
 
 @lru_cache(maxsize=256)

@@ -199,7 +199,7 @@ def foreign_words_of(script: str) -> regex.Pattern[str] | None:
 
 @lru_cache(maxsize=256)
 def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is beside no other such letter.
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is next to no other such letter.
 
     Greek letters are symbols in any language.
     """
@@ -334,7 +334,7 @@ def unaccented(text: str) -> str:
 
 
 def is_spaced(char: str) -> bool:
-    """Whether a space may be beside ``char``: not beside letters and marks of scripts without spaces."""
+    """Whether a space may be next to ``char``: not next to letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
 
 
