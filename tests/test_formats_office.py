@@ -180,6 +180,8 @@ BEFORE, AFTER = '<w:r><w:t xml:space="preserve">See </w:t></w:r>', "<w:r><w:t>.<
         (field("REF top", "the first chapter"), "See <1/>."),
         (field("DATE", "1 May"), "See <1/>."),
         (field("SEQ Figure", "one"), "See <1/>."),
+        ('<w:fldSimple w:instr=" SEQ Figure "><w:r><w:t>one</w:t></w:r></w:fldSimple>', "See <1/>."),
+        ('<w:fldSimple w:instr="HYPERLINK x"><w:r><w:t>one</w:t></w:r></w:fldSimple>', "See <1>one</1>."),
         ("<w:r>" + field("HYPERLINK x", "one").replace("<w:r>", "").replace("</w:r>", "") + "</w:r>", "See <1/>."),
         (f'<w:ins w:id="1">{mark("begin")}</w:ins>{field("HYPERLINK x", "one")}{mark("end")}', None),
     ],

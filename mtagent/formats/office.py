@@ -41,6 +41,7 @@ _WRAPPERS = frozenset([
 _HEADS = frozenset(["w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr", "w:fldData"])
 """What a wrapper begins with, so that no text may come before it."""
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_LINK = "HYPERLINK"
 _COMPUTED = ("TOC", "TOA", "INDEX", "BIBLIOGRAPHY")
 """Fields over several paragraphs that Word fills from other texts of the document."""
 _CHARACTERS = {"w:tab": "\t", "w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad", "w:br": "\n", "w:cr": "\n"}
@@ -227,7 +228,7 @@ class _PartReader:
                 place += 1
                 continue
             last = self._end_of(place)
-            if token.value in _WRAPPERS and not self._is_empty_control(place, last):
+            if token.value in _WRAPPERS and self._has_place_for_text(place):
                 wrappers += 1
                 head = self._head_of(place)
                 if open_field is None:
@@ -264,7 +265,7 @@ class _PartReader:
         """
         inner = range(place, self._end_of(place))
         link = next((self._fields[each] for each in inner if each in self._fields), None)
-        if link is None or link.name != "HYPERLINK" or link.end >= end:
+        if link is None or link.name != _LINK or link.end >= end:
             return None
         head = self._run_with(link, link.separator, place)
         tail = self._run_with(link, link.end, place)
@@ -290,12 +291,15 @@ class _PartReader:
                 return None
         return place
 
-    def _is_empty_control(self, place: int, last: int) -> bool:
-        """Whether the element is a content control that has no place for a text."""
-        if self._tokens[place].value != "w:sdt":
-            return False
+    def _has_place_for_text(self, place: int) -> bool:
+        """Whether a wrapper may have a text to translate: a field is a link, and a content control isn't empty."""
+        token = self._tokens[place]
+        if token.value == "w:fldSimple":
+            return token.attributes.get("w:instr", "").upper().split()[:1] == [_LINK]
+        if token.value != "w:sdt":
+            return True
         head = self._head_of(place)
-        return self._tokens[head].value != "w:sdtContent" or self._tokens[head + 1].kind == "end"
+        return self._tokens[head].value == "w:sdtContent" and self._tokens[head + 1].kind != "end"
 
     def _head_of(self, place: int) -> int:
         """The last token of what a wrapper begins with; for a content control, the start of its content."""

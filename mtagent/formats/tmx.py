@@ -163,10 +163,17 @@ class TranslationMemory:
 
     def matches(self, segment: Segment) -> tuple[MemoryMatch, ...]:
         """The exact matches of the source of ``segment``, and then the similar ones: the best three, by similarity."""
+        return self._index(segment).matches(segment.source)
+
+    def has_source(self, segment: Segment) -> bool:
+        """Whether an entry has the source of ``segment``. That is fast, unlike the search for similar ones."""
+        return self._index(segment).has(segment.source)
+
+    def _index(self, segment: Segment) -> _Index:
         pair = (segment.source_lang, segment.target_lang)
         if pair not in self._indices:
             self._indices[pair] = _Index(self._entries_for(*pair), segment.target_lang)
-        return self._indices[pair].matches(segment.source)
+        return self._indices[pair]
 
     def _entries_for(self, source_lang: str, target_lang: str) -> list[MemoryEntry]:
         entries: list[MemoryEntry] = []
@@ -200,6 +207,10 @@ class _Index:
             for word in _words(source):
                 self._numbers[word].append(number)
         self._found: dict[str, tuple[MemoryMatch, ...]] = {}
+
+    def has(self, text: str) -> bool:
+        """See :meth:`TranslationMemory.has_source`."""
+        return text in self._by_source
 
     def matches(self, text: str) -> tuple[MemoryMatch, ...]:
         """See :meth:`TranslationMemory.matches`."""

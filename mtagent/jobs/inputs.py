@@ -215,10 +215,13 @@ def _memory_of(reader: object, config: Config, *, warns: bool = True) -> Transla
 
 def _remembered(files: LocalizationFiles, config: Config) -> frozenset[tuple[Path, str]]:
     """The units without a target that the translation memory has a usable translation for."""
-    memory = _memory_of(files, config, warns=False)
     units = []
-    if memory is not None:
-        for path, unit_id, segment in files.untranslatable(segment_defaults(config)):
+    memory: TranslationMemory | None = None
+    for path, unit_id, segment in files.untranslatable(segment_defaults(config)):
+        memory = memory or _memory_of(files, config, warns=False)
+        if memory is None:
+            break
+        if memory.has_source(segment):
             [matched] = with_matches([segment], memory)
             if from_memory(matched, None, skip=config.skip_guards) is not None:
                 units.append((path, unit_id))
