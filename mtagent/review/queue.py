@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 from mtagent.chain.decided_text import Decided, DecidedRun, findings, numbered
 from mtagent.chain.guards import Damage
+from mtagent.config import Config
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead
-from mtagent.learning.runs import decided_edits
+from mtagent.learning.labelling import next_edits
+from mtagent.learning.runs import EditLabels, all_edits, decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, units
@@ -135,6 +137,15 @@ def _chance(doubt: Doubt, typical_differences: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(max(-50.0, min(50.0, -evidence))))
 
 
+class SegmentDecisions(NamedTuple):
+    """The ``decisions`` on a segment at ``position``, whose ``version`` and fingerprint ``seen`` were shown."""
+
+    position: int
+    version: int
+    seen: str
+    decisions: Sequence[Decision]
+
+
 class ReviewQueue:
     """Runs to decide on, by one person. It is used by one thread, as the store is."""
 
@@ -158,13 +169,14 @@ class ReviewQueue:
         except StoreError as error:
             return str(error)
 
-    def segments(self) -> int:
-        """The number of segments of all runs."""
-        total = 0
+    def segments(self) -> tuple[int, int]:
+        """The number of segments of all runs, and of those that were changed or that a change was proposed for."""
+        total = changed = 0
         for opened in self._runs:
             counts = opened.run.counts()
             total += counts.done + counts.failed
-        return total
+            changed += counts.changed + counts.rejected
+        return total, changed
 
     def rows(self, run: int, after: int) -> list[PlainData]:
         """The next segments of a run ``after`` a position, as plain data; none at the end.
@@ -231,6 +243,40 @@ class ReviewQueue:
             raise DecidedElsewhere(f"segment {chain.segment.id} was decided on elsewhere meanwhile; look at it again")
         checked = opened.checked(chain, signed, history)
         return opened.log.append([(position, checked)], expected={position: version})[position]
+
+    def decide_all(self, run: int, batch: Sequence[SegmentDecisions]) -> list[PlainData]:
+        """Store the decisions on each segment of the ``batch`` that is still as it was shown.
+
+        For each segment, returns its state and the ids of the decisions ``made``. Segments that were decided on or
+        done again meanwhile have none. All decisions of a batch are written together, or none. Raises
+        :class:`ConfigError` for a decision that cannot be made.
+        """
+        opened = self._opened(run)
+        placed: list[tuple[int, Decision]] = []
+        expected: dict[int, int] = {}
+        for entry in batch:
+            self._run(run, entry.position)
+            chain = opened.run.chain_at(entry.position)
+            history = list(opened.log.history(entry.position))
+            version = history[-1].id if history else 0
+            if version != entry.version or fingerprint(chain) != entry.seen or entry.position in expected:
+                continue
+            expected[entry.position] = version
+            for decision in entry.decisions:
+                signed = decision.model_copy(update={"segment": chain.segment.id, "who": self.who})
+                checked = opened.checked(chain, signed, history)
+                history.append(checked)
+                placed.append((entry.position, checked))
+        versions = opened.log.append(placed, expected=expected) if placed else {}
+        states = []
+        for entry in batch:
+            made: list[int] = []
+            last = versions.get(entry.position)
+            if last is not None:  # the decisions on a segment were written one after the other
+                made = list(range(last - len(entry.decisions) + 1, last + 1))
+            result, version = self.segment(run, entry.position)
+            states.append({"run": run, "position": entry.position, "made": made, **status_data(result, version)})
+        return states
 
     def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
@@ -307,6 +353,7 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "source_codes": codes_data(segment.source),
         "given": chain.given,
         "proposed": proposed,
+        "gain": _expected_gain(chain),
         "state": _distinct([chain.state]),
         "guard": _distinct(guards),
         "category": _distinct(categories),
@@ -314,6 +361,15 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "stage": _distinct(stages),
         "document": _distinct([segment.document]),
     }
+
+
+def _expected_gain(chain: Chain) -> tuple[float, float] | None:
+    """What the gate expected of the last change that it weighed: the gain, and the chance that people prefer it."""
+    for step in reversed(chain.steps):
+        cause = step.cause
+        if isinstance(cause, GainCause) and cause.gain is not None and cause.chance is not None:
+            return round(cause.gain, 4), round(cause.chance, 4)
+    return None
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:
@@ -492,3 +548,13 @@ def gate_data(store: Store, name: str) -> PlainData:
         "# then the command that made the run, with --calibration gate.json and another -o",
     ]
     return {"words": words, "commands": commands}
+
+
+_MOST_LABELLED = 200
+
+
+def worth_labelling_of(store: Store, name: str) -> list[str]:
+    """The ids of the segments whose decisions would teach the gate most, best first; raises as :func:`all_edits`."""
+    labels = EditLabels.of_decisions(store, name)
+    edits = next_edits(all_edits(Config(store=Path(store.database.path)), name, labels), _MOST_LABELLED)
+    return list(dict.fromkeys(edit.pair.segment.id for edit in edits.edits))
