@@ -7,13 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
 
 from mtagent import __version__
 from mtagent.cli import COMMANDS, cli
-from tests.commands import IMPROVED, SOURCES, Done, Shell, python, run
+from mtagent.store import Store
+from tests.commands import IMPROVED, SOURCES, Done, Shell, environment, python, run
 from tests.scripted_server import Answer, scripted_server
 
 OFFLINE = (
@@ -303,6 +305,26 @@ def test_the_demo_needs_no_model(shell: Shell) -> None:
     done = shell("demo")
     assert done.code == 0
     assert "No model was called" in done.out
+    assert shell.runs() == {}
+
+
+def test_the_demo_stores_its_run_and_says_where_its_report_and_review_are(shell: Shell) -> None:
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    pages = shell.folder / "pages"
+    for _ in range(2):  # the second time the run is there already
+        done = subprocess.run(
+            [sys.executable, "-m", "mtagent", "demo", "--pages", "pages"],
+            cwd=shell.folder, env=environment(shell.folder / "store.db"), stdin=subprocess.DEVNULL,
+            text=True, capture_output=True, timeout=100,
+        )  # fmt: skip
+        assert "No model was called" in done.stdout
+        address, command = done.stderr.splitlines()[-2:]
+        assert address == f"mtagent: report at {(pages / 'report.html').as_uri()}"
+        assert command.endswith(f" review demo --store {Path('pages') / 'store.db'}")
+    assert '"count":19' in (pages / "report.html").read_text("utf-8")
+    with Store(pages / "store.db") as store:
+        assert store.run("demo").counts.total == 19
+        assert store.run("demo").counts.changed == 15
 
 
 # --- Ctrl-C

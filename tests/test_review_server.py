@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -569,6 +571,34 @@ def test_the_command_tells_its_address_and_ends_by_itself(tmp_path: Path) -> Non
     )
     assert done.returncode == 0
     assert re.search(r"review at http://127\.0\.0\.1:\d+/#[\w-]{43}\n", done.stderr)
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_demo_on_a_terminal_serves_its_review_until_ctrl_c(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    given = environment(tmp_path / "store.db")
+    for display in ("DISPLAY", "WAYLAND_DISPLAY"):
+        given.pop(display, None)
+    keyboard, stdin = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "mtagent", "demo", "--pages", "pages"],
+        cwd=tmp_path, env=given, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        said = ""
+        while "Ctrl-C stops it" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        found = re.search(r"review at (http://127\.0\.0\.1:\d+)/#[\w-]{43}\n", said)
+        assert found is not None
+        assert httpx.get(found[1], timeout=10).status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    os.close(stdin)
+    os.close(keyboard)
+    assert f"report at {(tmp_path / 'pages' / 'report.html').as_uri()}" in said
 
 
 def test_a_run_that_is_not_there_or_holds_ratings_is_refused(tmp_path: Path) -> None:

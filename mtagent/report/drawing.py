@@ -192,6 +192,7 @@ def stacks(
     label_rows(axes, [short(label, 26) for label, _ in rows])
     axes.set_xlim(0, longest)
     axes.margins(x=0)
+    axes.locator_params(axis="x", nbins=6, integer=True)
     axes.xaxis.set_major_formatter(amount)
     legend(figure, axes, handle=0.28)
 
