@@ -140,7 +140,7 @@ async def test_a_judge_that_fails_fails_the_step_and_the_text_stays() -> None:
     chain = await improve(segment(), plan(Scorer(error)))
     (step,) = chain.steps
     assert (step.stage, step.verdict, step.text) == ("postedit", "failed", GOOD)
-    assert step.reason == "EvaluationError: no score"
+    assert step.reason == "no score"
     assert step.usage.calls == 1
 
 

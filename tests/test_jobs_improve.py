@@ -183,7 +183,7 @@ def tried(succeeds: Callable[[int], bool], give_up_after: int = 20, concurrency:
 
 
 def test_a_run_stops_when_the_first_segments_all_fail(shell: Shell) -> None:
-    with pytest.raises(MtagentError, match=r"the first 7 segments all failed, the last one with .*reason 6.* Nothing"):
+    with pytest.raises(MtagentError, match=r"the first 7 segments all failed, the last one: .*reason 6.* Nothing"):
         tried(lambda number: False, give_up_after=7, concurrency=1)
     assert not Path("out.txt").exists()
     (summary,) = shell.runs().values()
@@ -191,7 +191,7 @@ def test_a_run_stops_when_the_first_segments_all_fail(shell: Shell) -> None:
 
 
 def test_a_run_in_which_all_segments_fail_stops_early_however_many_work_at_once(shell: Shell) -> None:
-    with pytest.raises(MtagentError, match=r"the first 2\d segments all failed, the last one with .*reason \d+"):
+    with pytest.raises(MtagentError, match=r"the first 2\d segments all failed, the last one: .*reason \d+"):
         tried(lambda number: False)
 
 
@@ -224,7 +224,7 @@ def test_a_first_segment_that_hangs_does_not_keep_a_hopeless_run_going(shell: Sh
 
     shell.write("long.txt", *(f"Text {i}." for i in range(300)))
     hanging = Hanging(lambda number: False)
-    with pytest.raises(MtagentError, match=r"20\d segments failed and none succeeded, the last one with .*reason"):
+    with pytest.raises(MtagentError, match=r"20\d segments failed and none succeeded, the last one: .*reason"):
         improve("long.txt", translator=hanging, stages="t", concurrency=4)
     assert 200 <= len(hanging.asked) < 210
 

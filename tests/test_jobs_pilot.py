@@ -255,7 +255,10 @@ def _is_comparison(entry: Entry) -> bool:
 @pytest.mark.loopback
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
-    [("failing_half_of_comparisons", "too odd"), ("talking_about_half_of_comparisons", "RatingParseError")],
+    [
+        ("failing_half_of_comparisons", "too odd"),
+        ("talking_about_half_of_comparisons", "the reply chooses neither A nor B nor tie"),
+    ],
 )
 def test_a_pilot_with_failing_judges_settles_nothing_and_loses_nothing(
     shell: Shell, tmp_path: Path, behaviour: str, reason: str

@@ -233,7 +233,7 @@ def test_a_judge_that_fails_for_an_edit_fails_that_edit_alone_and_is_named(shell
     failed = next(judged for judged in found.chains if judged.failed)
     assert failed.segment.id == "s7"
     assert failed.steps[0].cause.by == "gemba-da"
-    assert failed.steps[0].reason.startswith("ModelError: gemba-da: the server is down")
+    assert failed.steps[0].reason.startswith("gemba-da: the server is down")
     llm = model()
     mended = judge(llm, judges=("gemba-da", "pairwise"), sample=40, teacher="gemba-da:reference=yes")
     assert (mended.run.name, mended.run.counts.failed, len(llm.requests)) == (found.run.name, 0, 6)

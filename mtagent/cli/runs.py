@@ -17,9 +17,11 @@ from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
+from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
+from mtagent.jobs.parts import LANGUAGE_IDENTIFIER
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
@@ -32,6 +34,7 @@ from mtagent.text.table import FORMS, Table, tab_separated
 from mtagent.text.table import text as table_text
 
 STORE = with_options(STORE_OPTION)
+PRICE_UNKNOWN = "price unknown"
 EXAMPLES = """\b
 Examples:
   mtagent runs list
@@ -93,9 +96,19 @@ def _overview(rows: Iterable[Sequence[str]]) -> Table:
     shown_rows = []
     for row in rows:
         cells = dict(zip(_COLUMNS, row, strict=True))
-        cells["started"] = _to_the_minute(cells["started"])
+        cells["started"] = _short_time(cells["started"])
+        if cells["cost"] == PRICE_UNKNOWN:
+            cells["cost"] = "unknown"
         shown_rows.append(tuple(cells[column] for column in _SHOWN))
     return Table("", _SHOWN, tuple(shown_rows), labels=3)
+
+
+def _short_time(time: str) -> str:
+    """``01-31 09:30`` of this year, ``2025-01-31`` of another one."""
+    year = str(datetime.now(UTC).year)
+    if time.startswith(year):
+        return _to_the_minute(time).removeprefix(f"{year}-")
+    return time[: len("2025-01-31")]
 
 
 def _to_the_minute(time: str) -> str:
@@ -118,7 +131,7 @@ def _columns(run: RunSummary) -> list[str]:
         str(counts.failed),
         str(usage.calls),
         str(usage.input_tokens + usage.output_tokens),
-        dollars(usage.cost, "price unknown"),
+        dollars(usage.cost, PRICE_UNKNOWN),
         run.kind,
         failed_changed,
     ]
@@ -145,9 +158,14 @@ def _columns(run: RunSummary) -> list[str]:
     help="Format of --calls; json also writes a whole run, with the signatures of its models and judges.  "
     "[default: text]",
 )
+@click.option("--details", is_flag=True, help="Also print all settings, and the signatures of evaluators and judges.")
 @STORE
-def show(run: str, segment: str | None, most: int | None, form: str | None, store: Path | None) -> None:
+def show(run: str, segment: str | None, most: int | None, form: str | None, details: bool, store: Path | None) -> None:
     """Print a summary of a run, or everything that was done to one SEGMENT."""
+    if details and (segment is not None or most is not None or form is not None):
+        raise click.UsageError(
+            "--details prints the settings of a whole run; leave out the segment, --calls and --format"
+        )
     if segment is not None and most is not None:
         raise click.UsageError("--calls prints the calls of a whole run; leave out the segment, or --calls")
     if form is not None and most is None and (form != "json" or segment is not None):
@@ -159,14 +177,14 @@ def show(run: str, segment: str | None, most: int | None, form: str | None, stor
         elif form == "json":
             display(dumped(opened.run(run).model_dump(), indent=1))
         elif segment is None:
-            _show_run(opened, opened.run(run), stored)
+            _show_run(opened, opened.run(run), stored, details=details)
         elif stored.kind == "rating":
             display(show_ratings(stored, segment))
         else:
             display(_chain_text(DecidedRun(opened, run).segment(stored.chain(segment)[0])))
 
 
-def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
+def _show_run(opened: Store, summary: RunSummary, stored: StoredRun, *, details: bool) -> None:
     recalled = 0  # replies from the store
 
     def chains() -> Iterator[Chain]:
@@ -183,20 +201,25 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
         display(system_table(summaries(stored.ratings())))
     else:
         display(stage_table(chains()))
-    cost = dollars(summary.usage.cost, "price unknown")
+    cost = dollars(summary.usage.cost, PRICE_UNKNOWN)
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
     if recalled:
         nominal = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
         if nominal.calls > summary.usage.calls:
-            shown_cost = dollars(nominal.cost, "price unknown")
+            shown_cost = dollars(nominal.cost, PRICE_UNKNOWN)
             click.echo(f"nominal: {nominal.calls} calls, {shown_cost}; other runs paid for replies from the store")
     for name, pilot in pilots_in(stored.gates()):
         display(f"gate of {name}: {pilot}")
+    usual = {} if details else Config().effective(offline=summary.settings.get("model") is None).for_results()
     settings = []
-    for name, value in _settings(summary.settings):
-        settings.append((f"  {name.replace('_', ' ')}", value))
+    for name, value in summary.settings.items():
+        is_usual = name in usual and value == usual[name] and name not in _ALWAYS
+        if details or not (is_usual or name == LANGUAGE_IDENTIFIER):
+            for label, words in _settings({name: value}, signatures=details):
+                settings.append((f"  {label.replace('_', ' ')}", words))
+    title = "settings" if details else "settings (others are the usual ones; --details prints all)"
     if settings:
-        display(table_text([Table("settings", (), tuple(settings), labels=2)]))
+        display(table_text([Table(title, (), tuple(settings), labels=2)]))
 
 
 def _show_calls(overview: CallOverview, form: str) -> None:
@@ -208,17 +231,19 @@ def _show_calls(overview: CallOverview, form: str) -> None:
         say("mtagent: this run made no call to a model: it needed none, or took all replies from the store")
 
 
-_DETAILS = ("moments", "cautious", "signatures")
-"""Settings that aren't printed: the figures of a calibration, and the signatures. ``--format json`` has them."""
+_ALWAYS = ("source_lang", "target_lang", "stages", "evaluator", "model", "gate")
+"""Settings that are shown even if they are the usual ones."""
+_FIGURES = ("moments", "cautious")
+"""The figures of a calibration, which nobody reads as a setting. ``--format json`` has them."""
 
 
-def _settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _settings(settings: Mapping[str, Any], prefix: str = "", *, signatures: bool) -> Iterator[tuple[str, str]]:
     """The settings of a run by name; those of a table as ``TABLE.NAME``."""
     for name, value in settings.items():
-        if name in _DETAILS:
+        if name in _FIGURES or (name in ("signatures", "signature") and not signatures):
             continue
         if isinstance(value, dict):
-            yield from _settings(value, f"{prefix}{name}.")
+            yield from _settings(value, f"{prefix}{name}.", signatures=signatures)
         elif name == "judges":
             yield f"{prefix}weights", ", ".join(f"{judge['judge']} {judge['weight']:+.3g}" for judge in value)
         elif isinstance(value, list):
@@ -249,7 +274,9 @@ def _chain_text(result: Decided) -> str:
             if decided.remark:
                 lines.append(visible(f"    {decided.remark}", one_line=True))
         for error in step.not_fixed:
-            description = f"{error.severity} {error.category} {error.text!r}: {error.explanation}"
+            description = f"{error.severity} {error.category} {error.text!r}"
+            if error.explanation:
+                description += f": {error.explanation}"
             lines.append(visible(f"  not fixed: {description}", one_line=True))
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")

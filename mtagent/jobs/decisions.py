@@ -577,8 +577,10 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
     uncorrected = []
     for step in result.chain.steps:
         for error in step.not_fixed:
-            reason = f"{error.severity} {error.category} {error.text!r}: {error.explanation or ''}"
-            uncorrected.append(f"not fixed: {reason}")
+            reason = f"not fixed: {error.severity} {error.category} {error.text!r}"
+            if error.explanation:
+                reason += f": {error.explanation}"
+            uncorrected.append(reason)
     whole = {"segment": segment.id, "why": "; ".join(uncorrected), "source": segment.source, "result": result.text}
     counting = latest(history)
     yield whole | _decision_cells(result.decision, _last_decision(counting, None))

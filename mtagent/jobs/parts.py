@@ -215,6 +215,7 @@ def settings_for_results(config: Config) -> dict[str, Any]:
     return settings
 
 
+LANGUAGE_IDENTIFIER = "language identifier (extra languages)"
 NOT_INSTALLED = "none"
 """The version of a package that isn't installed."""
 
@@ -229,7 +230,7 @@ def installed(config: Config) -> dict[str, str]:
     identifier = NOT_INSTALLED
     if find_spec("py3langid") is not None:
         identifier = f"py3langid {version('py3langid')}"
-    return {"language identifier (extra languages)": identifier}
+    return {LANGUAGE_IDENTIFIER: identifier}
 
 
 def _checked_guards(names: Sequence[str]) -> frozenset[str]:

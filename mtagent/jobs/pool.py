@@ -231,7 +231,7 @@ class _Doubt:
         else:
             return
         raise MtagentError(
-            f"stopped: {failed}, the last one with {outcome.failure.rstrip('.')}. "
+            f"stopped: {failed}, the last one: {outcome.failure.rstrip('.')}. "
             "Nothing is lost: the same command continues (with give_up_after=0 it never stops)"
         )
 

@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from mtagent import errors
 from mtagent.errors import MtagentError, StepFailed
 from mtagent.records.calls import Call, Record, Usage
 from mtagent.records.ratings import ErrorSpan, Rating, RatingRole, Segment, plain_judge_name
@@ -344,6 +345,9 @@ class ErrorCause(BaseCause):
 
     @property
     def _decision(self) -> str:
+        # The project's own errors say what happened. Of another exception the class may be all that explains it.
+        if self.detail and (hasattr(errors, self.error) or self.error == TimeoutError.__name__):
+            return self.detail
         return f"{self.error}: {self.detail}"
 
 
