@@ -97,9 +97,11 @@ def typed_options(
     hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
     typed = {}
     for key, value in options.items():
-        several = get_origin(hints.get(key)) in (frozenset, set, tuple, list)
+        written: str | list[str] = value
+        if get_origin(hints.get(key)) in (frozenset, set, tuple, list):
+            written = value.split("+")
         try:
-            typed[key] = TypeAdapter(hints.get(key, str)).validate_python(value.split("+") if several else value)
+            typed[key] = TypeAdapter(hints.get(key, str)).validate_python(written)
         except ValidationError as error:
             first = error.errors()[0]
             raise ConfigError(f"{who}: {key}: {first['msg'].lower()} (got {first['input']!r})") from None
@@ -248,8 +250,11 @@ class ModelSettings(Record):
     @classmethod
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
-        for text in value if isinstance(value, tuple) else (value,):
-            kind_of_key = key_in(text) if isinstance(text, str) else None
+        texts = value if isinstance(value, tuple) else (value,)
+        for text in texts:
+            if not isinstance(text, str):
+                continue
+            kind_of_key = key_in(text)
             if kind_of_key:
                 raise ValueError(f"holds {kind_of_key}; it would be stored: keys are read from the environment only")
         return value

@@ -545,8 +545,10 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Sco
     header = next(lines_of(path), None)
     if header is None or not header.text.strip():
         raise InputError(f"{path}:1: is empty; the first line must name the columns")
-    # Spreadsheets write semicolons where 0,5 is a half.
-    table = open_table(path, ",;" if delimiter == "," else delimiter, quoted=True if delimiter == "," else None)
+    delimiters, quoted = delimiter, None
+    if delimiter == ",":  # spreadsheets write semicolons where 0,5 is a half
+        delimiters, quoted = ",;", True
+    table = open_table(path, delimiters, quoted=quoted)
     table.refuse_repeated()
     cells = []
     for where, values in table.records():
@@ -661,7 +663,11 @@ class ScoreTable:
         sides = []
         names = set(columns)
         for column in columns:
-            evaluator = name or (self.table.path.stem if column == SCORE else column)
+            evaluator = column
+            if name:
+                evaluator = name
+            elif column == SCORE:
+                evaluator = self.table.path.stem
             names.add(evaluator)
             if not chosen or column in chosen or evaluator in chosen:
                 sides.append(self._side(column, evaluator, self._rater is not None))
@@ -744,7 +750,8 @@ class ScoreTable:
         names_systems = any(text_in(row, self._system) is not None for row, _ in self._rows)
         # In the long form people's score is repeated in the row of each evaluator.
         may_repeat = not by_rows and self._rater is not None
-        for row, about in self._rows_of(name) if by_rows else self._rows:
+        rows = self._rows_of(name) if by_rows else self._rows
+        for row, about in rows:
             system = self._system_of(row) if names_systems else UNNAMED
             counts[system] += 1
             key = TranslationKey(system, self._item_of(row) or str(counts[system]))
@@ -796,9 +803,12 @@ class ScoreTable:
     def _score_in(self, row: ScoreRow, column: str, is_only_score: bool) -> SegmentScore:
         """The score in ``column`` with the translation and, if it is the only score of the row, its errors."""
         errors = None
-        marks = row.values.get(self._spans) if self._spans else None
-        if is_only_score and isinstance(marks, list):
-            errors = own_spans(marks, row.where) if self._spans == _SPANS[0] else sided_spans(marks, row.where)
+        marks: object = None
+        if is_only_score and self._spans:
+            marks = row.values.get(self._spans)
+        if isinstance(marks, list):
+            read = own_spans if self._spans == _SPANS[0] else sided_spans
+            errors = read(marks, row.where)
         text = text_in(row, self._fields.get("translation"))
         return SegmentScore(score_in(row, column), row.where, text, errors, str(row.values.get("error") or ""))
 

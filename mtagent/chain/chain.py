@@ -229,8 +229,10 @@ async def improve(
     work = _SegmentWork(segment, plan, within)
     stages = [stage for stage in plan.stages if _applies(stage, segment, only)]
     if not segment.source.strip():  # white space is its own translation
+        if segment.translation is not None:
+            return Chain(segment=segment, steps=())
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
-        return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
+        return Chain(segment=segment, steps=(copied,))
     if segment.translation is None and "translate" not in plan.stages:
         if from_memory(segment, None, skip=plan.skip_translation_guards) is None:
             first = (stages or plan.stages)[0]
@@ -378,13 +380,16 @@ class _SegmentWork:
             self.count(calls_of(error))
             return self.failed(stage, error, "the work it waited for was cancelled")
         except Exception as error:
-            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
-                self.count(() if raised is None else calls_of(raised))
+            self.count(calls_of(error))
+            if error.__cause__ is not None:  # a timeout's cause is the cancelled work
+                self.count(calls_of(error.__cause__))
             logger.debug("segment %s: %s failed", self.segment.id, stage, exc_info=error)
             if not (clock.expired() and isinstance(error, TimeoutError)):
                 return self.failed(stage, error, None)
             late = self.failed(stage, error, f"not done within {self.within:g} s")
-            return late.model_copy(update={"text": self.unchecked}).raised(error) if self.unchecked else late
+            if self.unchecked:
+                return late.model_copy(update={"text": self.unchecked}).raised(error)
+            return late
 
     async def take(self, stage: Stage) -> Step | None:
         """The step of ``stage``; ``None`` if it leaves none."""

@@ -526,7 +526,8 @@ class Estimator:
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
                     total = total.plus(self._range(settings, requests, shown, ReplySize(*judge.reply_tokens)))
                 continue
-            for rated_text in others if rated else (text, *others):
+            rated_texts = others if rated else (text, *others)
+            for rated_text in rated_texts:
                 rating = await self._rating(settings, judge, segment, rated_text)
                 total = total.plus(rating.times(self._config.samples))
         return total

@@ -72,8 +72,9 @@ async def improve_file(
     decided = effective(config, own)
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
-        identifies = bool(installed(decided))  # the guard language loads the identifier anyway
-        contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
+        packages = installed(decided)
+        # With packages, the guard language loads the identifier of languages anyway.
+        contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=bool(packages))
         _refuse_unfit_contents(contents, inputs, decided, own)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, budget, batches)
@@ -98,7 +99,7 @@ async def improve_file(
                     outputs=inputs.outputs,
                     force=files.force,
                     signatures=plan.signatures,
-                    installed=installed(decided),
+                    installed=packages,
                     elsewhere=None if engine is None else work.by_workers_of(engine, store),
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)

@@ -156,8 +156,8 @@ class OwnParts:
             # the key itself is never shown
             raise ConfigError("api_key: must be a text that is not empty, or a function that returns one")
         for name, value in self.headers.items():
-            text = f"{name}{value}" if isinstance(name, str) and isinstance(value, str) else "\n"
-            if not text.isprintable() or not text.isascii():
+            are_texts = isinstance(name, str) and isinstance(value, str)
+            if not are_texts or not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
                 raise ConfigError(f"headers: {name!r}: a header is a name and a text of ASCII characters, in one line")
         if self.client is not None and not is_sdk_client(self.client) and not callable(self.client):
             raise ConfigError(f"client: {self.client!r:.80} isn't an openai.AsyncOpenAI or AsyncAzureOpenAI")
@@ -560,12 +560,13 @@ class _Models:
         model = settings.model or DEFAULT_MODEL
         base_url = settings.base_url
         leave_out: tuple[str, ...] = ()
-        local = None if any(settings.server) or sdk_client is not None else self._local_server()
-        if local:
-            model = local.model
-            base_url = local.base_url
-            if not local.tools:
-                leave_out = ("tools",)
+        known_as = None
+        if sdk_client is None and not any(settings.server):
+            local = self._local_server()
+            if local:
+                model, base_url, known_as = local.model, local.base_url, local.name
+                if not local.tools:
+                    leave_out = ("tools",)
         server: object = base_url or settings.azure_endpoint
         if sdk_client is not None:
             server = id(sdk_client)
@@ -588,7 +589,7 @@ class _Models:
             timeout=self._config.timeout,
             limiter=self._limiters[place],
             learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
-            known_as=local.name if local else None,
+            known_as=known_as,
             price=self._prices,
             # A key that was passed from Python isn't for a server with a key of its own.
             api_key=self._own.api_key if settings.api_key_env == self._config.api_key_env else None,
@@ -881,9 +882,13 @@ def rater_settings(
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
     if settings.temperature is None:
-        settings = settings.model_copy(update={"temperature": DRAWN_AT if drawn else 0.0})
+        temperature = DRAWN_AT if drawn else 0.0
+        settings = settings.model_copy(update={"temperature": temperature})
     rest = ",".join(f"{key}={value}" for key, value in options.items())
-    return name, settings, f"{name}:{rest}" if rest else name
+    spec = name
+    if rest:
+        spec = f"{name}:{rest}"
+    return name, settings, spec
 
 
 def judge_settings(
