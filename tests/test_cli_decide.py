@@ -92,7 +92,7 @@ def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: 
     assert "segment 1: a guard found: numbers: " in accepted.err
     assert reviewed("revert r 1 --undo").out == "Una casa grande con 5 cuartos.\n", "as before the last command"
     assert reviewed("revert r 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
-    assert "segment 1: nothing was decided on it" in refused(reviewed("revert r 1 --undo"))
+    assert "segment 1: there is no decision on it" in refused(reviewed("revert r 1 --undo"))
 
 
 def test_undo_brings_back_what_others_had_decided_before(reviewed: Shell) -> None:
@@ -103,7 +103,7 @@ def test_undo_brings_back_what_others_had_decided_before(reviewed: Shell) -> Non
     assert reviewed("revert r 1 --edit 1 --edit 2").code == 0
     assert reviewed("revert r 1 --edit 2 --undo").out == "Una casa grande con 6 cuartos.\n"
     assert reviewed("revert r 1 --edit 1 --undo").code == 0
-    assert "nothing was decided on edit 1" in refused(reviewed("accept r 1 --edit 2 --edit 1 --undo"))
+    assert "there is no decision on edit 1" in refused(reviewed("accept r 1 --edit 2 --edit 1 --undo"))
 
 
 def test_accepting_a_segment_approves_what_the_person_sees(reviewed: Shell) -> None:
@@ -159,7 +159,7 @@ def test_filters_choose_by_category_and_its_parent_and_say_what_there_is(reviewe
         reviewed("accept r --where category=terms")
     )
     assert "write KEY=VALUE, with a KEY of guard, category" in refused(reviewed("accept r --where colour=red"))
-    assert "nothing was decided on an edit with guard=numbers" in refused(
+    assert "there is no decision on an edit with guard=numbers" in refused(
         reviewed("accept r --where guard=numbers --undo")
     )
 
@@ -262,7 +262,7 @@ def test_a_table_is_written_to_be_filled_in_and_read_again(reviewed: Shell) -> N
     assert done.last == "mtagent: 2 new decisions on 2 segments, 4 rows without a decision"
     again = reviewed("decide r d.csv").last
     assert again == "mtagent: 0 new decisions on 0 segments, 2 already stored, 4 rows without a decision"
-    assert "is there already" in reviewed("decide r --export d.csv").err
+    assert "already exists" in reviewed("decide r --export d.csv").err
     assert reviewed("decide r --export again.csv").last == "mtagent: written: again.csv, with 2 decisions"
     assert "'=Dijo que sí." in (reviewed.folder / "again.csv").read_text(), "no spreadsheet runs it"
     assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions")

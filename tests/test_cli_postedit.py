@@ -211,7 +211,7 @@ def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> N
         assert shell.postedit(f"-o o.txt --name a {more}").code == 0
         assert shell.read("o.txt") == IMPROVED
     shell.write("r.jsonl", "precious")
-    assert "r.jsonl: is there already" in shell("rate --run a -o r.jsonl").err
+    assert "r.jsonl: already exists" in shell("rate --run a -o r.jsonl").err
     assert [shell(f"rate --run a -o r.jsonl {more}").code for more in ("--force", "")] == [0, 0]
 
 
@@ -336,7 +336,7 @@ def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_res
         # The last ones of four at a time may end together.
         assert re.search(r"stopped: the first 2[0-3] segments all failed, the last one: \S+ at ", error)
         assert "change the settings or the request" in error
-        assert "the same command again goes on from there" in error
+        assert "the same command continues" in error
         assert len(log.read_text(encoding="utf-8").splitlines()) <= 24
         assert not (long.folder / "o.txt").exists()
         assert long(f"{line} --give-up-after 0").code == 3

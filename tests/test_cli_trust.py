@@ -331,7 +331,7 @@ def test_harmless_settings_need_no_trust(shell: Shell) -> None:
     done = shell("runs list")
     assert done.err.splitlines()[0] == f"mtagent: settings from {shell.folder / 'mtagent.toml'}"
     assert "trust" not in done.err
-    assert "needs no trust" in shell("config trust").err
+    assert "doesn't need trust" in shell("config trust").err
     assert not trust.trusted_path().exists()
 
 

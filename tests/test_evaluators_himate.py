@@ -335,7 +335,7 @@ async def test_a_broken_calibration_is_named(content: str, tmp_path: Path) -> No
     path = file_of(tmp_path, "m", "en-fr")
     path.parent.mkdir()
     path.write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(ConfigError, match=r"en-fr\.m\.json: is no calibration"):
+    with pytest.raises(ConfigError, match=r"en-fr\.m\.json: is not a calibration"):
         await HiMATE(THREE.model(), data_folder=tmp_path).rate(SEGMENT, TEXT)
 
 

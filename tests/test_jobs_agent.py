@@ -449,7 +449,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
 
 @pytest.mark.parametrize(("settings", "complaint"), [
     ({"run": "r"}, r"run: has no effect in an agent: name the run in agent\.run\(NAME\)"),
-    ({"limit": 3}, "limit: does nothing"), ({"give_up_after": 3}, "give_up_after: does nothing"),
+    ({"limit": 3}, "limit: has no effect"), ({"give_up_after": 3}, "give_up_after: has no effect"),
     ({"llm": ForbiddenLLM(), "model": "m"}, "model: the model that you pass .* has its own settings"),
     ({"llm": ForbiddenLLM(), "temperature": 0}, "temperature: the model that you pass"),
     ({"llm": ForbiddenLLM(), "api_key": "sk-x"}, "api_key: the model that you pass"),

@@ -600,7 +600,7 @@ def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improve
     assert (done.code, done.err) == (0, "mtagent: written: y.seg.score, y.sys.score, y.seg.rating\n")
     assert improved("export ratings -o y.tsv").code == 0
     assert improved("export ratings --format marot").out == (improved.folder / "y.tsv").read_text("utf-8")
-    refused(improved, "export ratings -o y.sys.score", "y.seg.score: is there already")
+    refused(improved, "export ratings -o y.sys.score", "y.seg.score: already exists")
     refused(improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details, --like and --only are")
 
 

@@ -142,13 +142,13 @@ def test_a_resumed_run_replaces_only_what_it_wrote_itself_as_it_is_now(files: Sh
         assert (done.code, "already exists; --force replaces it" in done.last) == (1, True), line
     written = (files.folder / "o.txt").read_bytes()
     files.write("o.txt", "corrected by hand")
-    assert "o.txt: is there already" in files.postedit("--name r -o o.txt").last
+    assert "o.txt: already exists" in files.postedit("--name r -o o.txt").last
     assert files.postedit("--name r -o o.txt --force").code == 0
     assert (files.folder / "o.txt").read_bytes() == written
     assert files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").code == 0
     assert files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").code == 0
     files.write("r.jsonl", "mine")
-    assert "r.jsonl: is there already" in files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").last
+    assert "r.jsonl: already exists" in files("rate -s en.txt -t es.txt -l en-es -o r.jsonl").last
 
 
 def test_a_run_that_was_killed_while_it_wrote_its_output_goes_on(files: Shell) -> None:

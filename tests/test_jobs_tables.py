@@ -118,7 +118,7 @@ def test_wrong_settings_are_refused_at_once(server: str, tmp_path: Path) -> None
     for wrong, message in [
         ({"store": None}, "store: expected a folder"),
         ({"modle": "x"}, "unknown setting 'modle'"),
-        ({"context": 2}, "context: does nothing here"),
+        ({"context": 2}, "context: has no effect here"),
         ({"target_lang": "xx-none-such"}, "xx-none-such"),
     ]:
         with pytest.raises(ConfigError, match=message):

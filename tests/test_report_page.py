@@ -190,7 +190,7 @@ def test_segments_in_several_languages_are_reported_without_scores(shell: Shell)
     assert "run each target language by itself" in parsed.texts["li"]
     assert len(parsed.data["segments"]) == 2
     done = shell("report r -o other.html -m chrf")
-    assert (done.code, "score each target language by itself" in done.err) == (1, True)
+    assert (done.code, "score each target language separately" in done.err) == (1, True)
 
 
 def test_what_people_decided_is_on_the_page(stored: Shell) -> None:
