@@ -178,7 +178,8 @@ def test_a_rating_run_is_listed_shown_and_exported(files: Shell) -> None:
     assert "x.seg.score, x.sys.score, x.seg.rating" in files("export mine -o x.seg.score").err
     assert files.read("x.seg.score")[0] == "es\t-0.1"
     assert (
-        "run 'mine' holds ratings: --details, --like and --only are for runs" in files("export mine --like es.txt").err
+        "run 'mine' holds ratings: --details, --like, -s and --only are for runs"
+        in files("export mine --like es.txt").err
     )
     assert "holds ratings already: `mtagent export mine` writes them again" in files("rate --run mine").err
 

@@ -601,7 +601,9 @@ def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improve
     assert improved("export ratings -o y.tsv").code == 0
     assert improved("export ratings --format marot").out == (improved.folder / "y.tsv").read_text("utf-8")
     refused(improved, "export ratings -o y.sys.score", "y.seg.score: already exists")
-    refused(improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details, --like and --only are")
+    refused(
+        improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details, --like, -s and --only are"
+    )
 
 
 @pytest.mark.slow

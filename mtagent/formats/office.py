@@ -100,13 +100,13 @@ class _OpenField:
     wrappers: int
 
 
-class _Field(NamedTuple):
-    """A field of a document: its first word, such as ``HYPERLINK``, and tokens of its parts."""
+class _WordField(NamedTuple):
+    """A field of Word: its first word, such as ``HYPERLINK``, and the tokens that mark its parts."""
 
     name: str
     begin: int
     separator: int
-    """Where its result begins; the end if it has none."""
+    """Where its result begins; like ``begin`` if it has none."""
     end: int
 
 
@@ -132,18 +132,18 @@ class _PartReader:
         self._join_alternatives()
         return self.stretches
 
-    def _all_fields(self) -> Iterator[_Field]:
+    def _all_fields(self) -> Iterator[_WordField]:
         """The fields that have an end, which may be paragraphs away."""
-        opened: list[_Field] = []
+        opened: list[_WordField] = []
         for place, token in enumerate(self._tokens):
             if token.kind == "text" and opened and self._tokens[place - 1].value == "w:instrText":
                 instruction = f"{opened[-1].name}{token.value}"
                 opened[-1] = opened[-1]._replace(name=instruction)
-            mark = (
-                token.attributes.get("w:fldCharType") if token.value == "w:fldChar" and token.kind == "start" else None
-            )
+            if token.kind != "start" or token.value != "w:fldChar":
+                continue
+            mark = token.attributes.get("w:fldCharType")
             if mark == "begin":
-                opened.append(_Field("", place, place, place))
+                opened.append(_WordField("", place, place, place))
             elif mark == "separate" and opened:
                 opened[-1] = opened[-1]._replace(separator=place)
             elif mark == "end" and opened:
@@ -273,7 +273,7 @@ class _PartReader:
             return None
         return self._end_of(head), tail
 
-    def _run_with(self, link: _Field, mark: int, place: int) -> int | None:
+    def _run_with(self, link: _WordField, mark: int, place: int) -> int | None:
         """The run at ``place`` or after it that has this mark of a link, and neither text nor marks of other fields."""
         while place < mark and self._tokens[place].kind != "end":
             if self._tokens[place].kind == "start":

@@ -233,8 +233,8 @@ def export_own(
     """
     run, inputs = _stored_run(store, name, partial), stored_inputs(store, name)
     ratings = RatingOutput(output, format_name) if run.kind == "rating" else None
-    if ratings and (details or like or only_approved):
-        raise ConfigError(f"run {name!r} holds ratings: --details, --like and --only are for runs with texts")
+    if ratings and (details or like or sources or only_approved):
+        raise ConfigError(f"run {name!r} holds ratings: --details, --like, -s and --only are for runs with texts")
     if same_file(output, details):
         raise ConfigError(f"{output}: texts and details cannot both go to one file")
     for path in ratings.paths if ratings else filter(None, (output, details)):
