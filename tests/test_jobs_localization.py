@@ -428,10 +428,6 @@ def test_what_people_do_to_a_file_during_the_run_stays(project: Shell, old: str,
     assert after == expected
 
 
-class _FewKept(OpenDocuments):
-    MOST_KEPT = 3
-
-
 def test_a_file_is_parsed_again_only_if_it_or_its_source_has_changed(project: Shell) -> None:
     source, target = project.folder / "en.json", project.folder / "es.json"
     source.write_text('{"cat": "The cat sat here."}', encoding="utf-8")
@@ -456,7 +452,7 @@ def test_a_file_is_parsed_again_only_if_it_or_its_source_has_changed(project: Sh
 def test_few_documents_are_kept(project: Shell) -> None:
     paths = [project.folder / f"locales/{language}/app.po" for language in ("es", "pt")]
     forms = [document_format(path) for path in paths]
-    documents = _FewKept()
+    documents = OpenDocuments(most_kept=10_000)
     first = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
     again = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
     assert [len(document.units) for document in first] == [2, 2]

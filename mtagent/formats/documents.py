@@ -476,8 +476,10 @@ def _described(unit: TranslationUnit) -> str:
 
 
 def _length_fault(unit: TranslationUnit, target: str) -> str | None:
+    if unit.max_length is None:
+        return None
     length = len(target) - sum(len(placeholder) for placeholder in placeholders(unit, target))
-    if unit.max_length is None or length <= unit.max_length:
+    if length <= unit.max_length:
         return None
     return f"has {length} characters, and at most {unit.max_length} are allowed (max_length); shorten it"
 

@@ -153,14 +153,12 @@ class _KeptDocument(NamedTuple):
 class OpenDocuments:
     """The documents that a run has read; one is read again only if its file, or the file with its sources, has changed.
 
-    The first documents with up to ``MOST_KEPT`` units in all are kept, which take up to 400 MB.
+    The first ones are kept, up to ``most_kept`` bytes of memory in all, and one of any size.
     """
 
-    MOST_KEPT = 100_000
-
-    def __init__(self) -> None:
+    def __init__(self, most_kept: int = 400 * 2**20) -> None:
+        self._memory_left = most_kept
         self._kept: dict[tuple[Path, Path | None, str | None], _KeptDocument] = {}
-        self._units = 0  # of the documents that are kept
 
     def open(self, form: DocumentFormat, path: Path, source: Path | None, target_lang: str | None) -> LocalizationFile:
         """What ``form.open`` returns for the bytes that the files have now."""
@@ -170,12 +168,17 @@ class OpenDocuments:
         if kept is not None and kept.hashes == hashes:
             return kept.document
         if kept is not None:
-            self._units -= len(self._kept.pop(key).document.units)
+            self._memory_left += _memory_of(self._kept.pop(key).document)
         document = form.open(path, source, target_lang)
-        if self._units + len(document.units) <= self.MOST_KEPT:
+        if not self._kept or _memory_of(document) <= self._memory_left:
             self._kept[key] = _KeptDocument(document, hashes)
-            self._units += len(document.units)
+            self._memory_left -= _memory_of(document)
         return document
+
+
+def _memory_of(document: LocalizationFile) -> int:
+    """The bytes that a document takes, roughly: those of 100,000 PO messages take 340 MB."""
+    return len(document.data) + 3500 * len(document.units)
 
 
 def _files_behind(path: Path, source: Path | None) -> list[Path]:

@@ -187,6 +187,12 @@ class XliffFile:
         tags = _Tags(owner.tag, _kept_tag(target), _kept_tag(target), None, self._reader.notes_place_of(owner))
         return _Slot(self._whole_place(owner, source, target), tags)
 
+    def _place(self, number: int) -> _Place | None:
+        """Where the target of the unit with this number is written."""
+        slot = self._slots[number]
+        span = self._reader.target_at(slot) if isinstance(slot, int) else None
+        return self._slot(number).place if span is None else _Place(*span)
+
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
         if unit.id in self._without_place:
@@ -228,12 +234,13 @@ class XliffFile:
                 rebuilt.update(numbers)
         for unit_id, target in targets.items():
             number = self._numbers[unit_id]
-            place, tags = self._slot(number)
+            place = self._place(number)
             if place is None or number in rebuilt:
                 continue
             tag = place.tag
-            marking = markings.get(number, _UNMARKED)
-            if tag and tags.text is None:
+            tags = self._slot(number).tags if tag else None
+            if tags is not None and tags.text is None:
+                marking = markings.get(number, _UNMARKED)
                 tag = with_attributes(tag, marking.text if tags.target else marking.target | marking.text)
             text = self._markup(self.units[number], target, place.cdata)
             edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.lead}{tag}{text}{place.closing}")))

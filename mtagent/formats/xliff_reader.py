@@ -55,7 +55,7 @@ _PLAIN_UNIT = (
     rf"(?:<target({_INSIDE})>(?P<target>{_CONTENT})</target>\s*)?+"
     rf"((?:</?(?:note|context-group|context){_INSIDE}>[^<]*)*+)</trans-unit>\s*"
 )
-_PLAIN_OR_OPAQUE = re.compile(rf"(?P<plain>{_PLAIN_UNIT})|<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>".encode(), re.DOTALL)
+_PLAIN_OR_OPAQUE = re.compile(rf"{_PLAIN_UNIT}|<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>".encode(), re.DOTALL)
 _REMARK = re.compile(rf"<(note|context){_INSIDE}>([^<]*)", re.ASCII)
 
 
@@ -167,7 +167,7 @@ class XliffReader:
         position = self._xml.start
         may_be_plain = False
         for match in _PLAIN_OR_OPAQUE.finditer(data) if self._contains_ascii() else ():
-            if match["plain"] is None:
+            if match["source"] is None:
                 continue
             start, end = match.span()
             if start > position:
@@ -194,7 +194,7 @@ class XliffReader:
     def _plain_unit(self, match: re.Match[bytes]) -> TranslationUnit | None:
         """The unit, or ``None`` if it has no id or declares a namespace."""
         encoding = self._xml.encoding
-        _, tag, _, source, target_tag, target, remarks = match.groups()
+        tag, _, source, target_tag, target, remarks = match.groups()
         attributes = attributes_in(tag.decode(encoding))
         if not attributes.get("id") or b"xmlns" in tag:
             return None

@@ -244,7 +244,7 @@ def attributes_in(tag: str) -> dict[str, str]:
 
 def unescaped(markup: str) -> str:
     """The characters of a text."""
-    text = _with_line_feeds(markup)
+    text = _with_line_feeds(markup) if "\r" in markup else markup
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
@@ -256,7 +256,7 @@ def _character(reference: re.Match[str]) -> str:
 
 
 def _with_line_feeds(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def with_attributes(tag: str, values: Mapping[str, str | None]) -> str:
