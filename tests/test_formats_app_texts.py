@@ -663,6 +663,11 @@ last: Last
     assert replaced(items, {"a.3": "Text"}).decode() == 'a:\n  - null\n  - 2001-01-01\n  - ""\n  - Text\nx: y\n'
 
 
+def test_a_no_break_space_at_the_end_of_a_plain_text_is_its_own(tmp_path: Path) -> None:
+    document = opened(tmp_path, "de.yml", "a:\n- Eins\u00a0\n- Zwei\n", "a:\n- One\n- Two\n")
+    assert replaced(document, {"a.0": "x: y"}).decode() == 'a:\n- "x: y"\n- Zwei\n'
+
+
 def test_the_documents_of_a_yaml_file_are_a_list(tmp_path: Path) -> None:
     english = "---\na: One\n---\n- Two\n...\n"
     document = opened(tmp_path, "de.yml", "---\nb: x\n---\n- Zwei\n...\n", english)

@@ -308,7 +308,7 @@ class YamlFile:
         style = event.style or ""
         text = event.value
         is_block = style in ("|", ">")
-        end = self._block_end(start, end) if is_block else start + len(self.content[start:end].rstrip())
+        end = self._block_end(start, end) if is_block else start + len(self.content[start:end].rstrip(" \t\r\n"))
         value = TreeValue("string", start, end, text, style=style, column=container.column, in_flow=in_flow)
         if event.tag not in _TEXT_TAGS:
             value.kind = "fixed"
