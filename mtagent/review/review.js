@@ -243,7 +243,7 @@ async function write() {
   if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
-  [writing, unusable] = [area, {}];
+  [writing, unusable, tab] = [area, {}, "text"];
   show(segment);
   area.focus();
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
@@ -286,7 +286,7 @@ async function open(row, { focus = false } = {}) {
     keepDraft(current, writing.value);
     writing = null;
   }
-  [current, chosen, readable] = [row, null, null];
+  [current, chosen, readable, view] = [row, null, null, "changes"];
   byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
   if (matching.includes(row) && page !== listPage) showList(page);
@@ -454,12 +454,11 @@ function step(by) {
 
 /** The next or previous edit of the segment, without a decision. */
 function stepEdit(by) {
-  const segment = readable && details.get(keyOf(readable));
-  const alone = segment?.edits?.filter((edit) => edit.alone) ?? [];
+  const segment = readableSegment();
+  const alone = segment?.edits.filter((edit) => edit.alone) ?? [];
   if (writing || alone.length === 0) return;
   const place = alone.indexOf(target(segment));
-  chosen = alone.at((place + by + alone.length) % alone.length).number;
-  show(segment);
+  choose(segment, alone.at((place + by + alone.length) % alone.length).number);
 }
 
 const ACTIONS = {
@@ -485,11 +484,9 @@ function onKey(event) {
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
-  const edits = readable ? details.get(keyOf(readable))?.edits : [];
-  if (edits?.some((edit) => String(edit.number) === event.key && edit.alone)) {
-    chosen = Number(event.key);
-    show(details.get(keyOf(readable)));
-  } else if (Object.hasOwn(ACTIONS, event.key)) {
+  const segment = readableSegment();
+  if (segment?.edits.some((edit) => String(edit.number) === event.key && edit.alone)) choose(segment, Number(event.key));
+  else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
     if (!event.repeat || "jknp".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
   }

@@ -92,6 +92,7 @@ function keep() {
   clearTimeout(sayLater); // usually all is saved before anybody could read that it is not
   sayLater = setTimeout(() => {
     const words = kept.length === 0 ? "All saved" : `${counted(kept.length, "decision")} not saved yet`;
+    byId("saved").dataset.count = String(kept.length);
     if (byId("saved").textContent !== words) byId("saved").textContent = words;
   }, 500);
 }

@@ -74,6 +74,7 @@ function showCurrent() {
   if (rings.length > 0) bringIntoView(byId("text"), rings[0].getBoundingClientRect().top, rings.at(-1).getBoundingClientRect().bottom);
   const line = byId("edits").querySelector("[aria-current]")?.getBoundingClientRect();
   if (line) bringIntoView(byId("edits"), line.top, line.bottom);
+  if (document.documentElement.scrollHeight > innerHeight) rings[0]?.scrollIntoView({ block: "nearest" }); // a low window
 }
 
 /** Scroll ``pane`` so that what lies between ``top`` and ``bottom`` is seen, with a line before it; or else its beginning. */
@@ -93,15 +94,30 @@ function tabsPart(segment) {
   return element("div", { class: "tabs", role: "group", "aria-label": "What is shown" }, Object.entries(TABS).map(button));
 }
 
+/** The segment on the screen; null while it is loading, also for the second time. */
+function readableSegment() {
+  const segment = readable && details.get(keyOf(readable));
+  return segment?.edits ? segment : null;
+}
+
 function showTab(name) {
   tab = name;
-  if (readable) show(details.get(keyOf(readable)));
+  const segment = readableSegment();
+  if (segment) show(segment);
 }
 
 function showView(name) {
   view = name;
   announce(`${VIEWS[name]} shown`);
-  if (readable) show(details.get(keyOf(readable)));
+  const segment = readableSegment();
+  if (segment) show(segment);
+}
+
+/** Make an edit the current one, and show it. */
+function choose(segment, number) {
+  [chosen, view] = [number, "changes"];
+  if (tab === "edits") tab = "text";
+  show(segment);
 }
 
 const pane = (id, label, ...children) => element("section", { id, class: "pane", tabindex: 0, role: "group", "aria-label": label }, ...children);
@@ -275,14 +291,9 @@ function editsPane(segment, about) {
 /** An edit in one line, which makes it the current one. */
 function editLine(segment, { step, edit, item }, about) {
   const error = errorOf(step, edit);
-  const choose = () => {
-    chosen = item.number;
-    if (tab === "edits") tab = "text";
-    show(segment);
-  };
   const state = item.decision ? decidedBadge(item.decision) : !isIn(item) && element("span", { class: "outcome" }, OUTCOMES[edit.outcome] ?? edit.outcome);
   return element("li", { value: item.number }, buttonOf(
-    choose, { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
+    () => choose(segment, item.number), { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
     element("span", { class: "number" }, String(item.number)),
     element("span", { class: "text brief", lang: segment.chain.target_lang, dir: segment.directions[1] },
       edit.old !== "" && element("del", {}, brief(edit.old, item.codes[0])), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, brief(edit.new, item.codes[1]))),
@@ -370,9 +381,7 @@ function ratingsPart(segment, step) {
 
 byId("body").addEventListener("click", ({ target: clicked }) => {
   const number = Number(clicked.closest?.("#text [data-edit]")?.dataset.edit ?? 0);
-  if (!readable || writing || String(getSelection()) !== "") return;
-  const segment = details.get(keyOf(readable));
-  if (!segment?.edits?.[number - 1]?.alone) return;
-  chosen = number;
-  show(segment);
+  const segment = readableSegment();
+  if (!segment || writing || String(getSelection()) !== "") return;
+  if (segment.edits[number - 1]?.alone) choose(segment, number);
 });
