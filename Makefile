@@ -1,7 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-CORE = $(VENV)/.core
+DEMO = $(VENV)/.demo
 DEV = $(VENV)/.dev
 DOCS = $(VENV)/.docs
 # The tests start Python some hundred times: without bytecode each start compiles mtagent again.
@@ -14,20 +14,20 @@ help:  ## Show this list
 
 setup: $(DEV)  ## Install everything that demo and test need into .venv
 
-$(CORE): pyproject.toml
-	@scripts/setup.sh "$(PYTHON)" "$(VENV)" .
-	@touch $(CORE)
+$(DEMO): pyproject.toml
+	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[report,figures,serve]'
+	@touch $(DEMO)
 
 $(DEV): pyproject.toml
 	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[dev]'
-	@touch $(CORE) $(DEV)
+	@touch $(DEMO) $(DEV)
 
 $(DOCS): pyproject.toml
 	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[docs]'
-	@touch $(CORE) $(DOCS)
+	@touch $(DOCS)
 
-demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
-	@$(BIN)/mtagent demo
+demo: $(DEMO)  ## Show the whole chain on a small sample, with its report and review; asks no model
+	@$(BIN)/mtagent demo --pages build/demo
 
 test: $(DEV)  ## Run the tests that need no extra
 	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow"

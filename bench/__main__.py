@@ -42,7 +42,7 @@ def measure_client(rounds: int, calls: int) -> dict[str, list[Timing]]:
 
 
 def compared(name: str, measure: Measure, kept: float | None) -> tuple[float, bool]:
-    """The CPU ratio that ``measure`` finds, printed beside the ``kept`` one, and whether it is worse.
+    """The CPU ratio that ``measure`` finds, printed next to the ``kept`` one, and whether it is worse.
 
     What seems worse is measured twice, and the better one counts: other work on the machine makes a figure worse, and
     never better for both contestants alike.

@@ -58,7 +58,7 @@ def timed(calls: Callable[[], int]) -> Iterator[list[Timing]]:
 
 
 async def timed_calls(call: Call, calls: int, concurrency: int) -> Timing:
-    """Make ``calls`` calls with ``concurrency`` of them under way at any time."""
+    """Make ``calls`` calls with ``concurrency`` of them in flight at any time."""
     left = iter(range(calls))
 
     async def work() -> None:

@@ -1,7 +1,7 @@
 """One bad edit among five good ones: what the gate keeps of a step, and how many judge calls that takes.
 
 ``python -m bench.parts``. A reviewer corrects five errors of each text, and makes one critical error of a right word,
-at a random one of the six places. A scripted judge knows the truth but for its noise: one that rates overlooks each
+at a random one of the six places. A scripted judge knows the truth except for its noise: one that rates overlooks each
 error with probability ``noise``, and as often marks one that is none; one that compares gives any answer but the right
 one with that probability, in each order on its own.
 """
@@ -30,7 +30,7 @@ _WRONG = re.compile(r"torto[a-f]")
 
 
 class Case(NamedTuple):
-    """A text, and the error that stands, or that the bad edit makes, at each of its places."""
+    """A text, and for each of its places the error that it has, or that the bad edit makes."""
 
     segment: Segment
     bad: int

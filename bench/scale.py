@@ -1,6 +1,6 @@
 """``python -m bench.scale``: machines, hours and dollars of a large job on vLLM, from figures that were measured here.
 
-Measured are the tokens of a segment (``python -m bench.tokens``), the processor time and the disk space of a segment.
+The tokens of a segment (``python -m bench.tokens``), its processor time and its disk space are measured.
 All else is an assumption and an option: how fast a GPU reads and writes, and what machines cost.
 """
 

@@ -71,7 +71,7 @@ def server(base_url: str, folder: Path, settings: dict[str, Any] = SETTINGS, *ot
 
 
 async def measure(ask: Ask, *, requests: int, clients: int) -> str:
-    """Make ``requests`` with so many ``clients`` at a time: rate, percentiles in milliseconds, and how many failed."""
+    """Make ``requests`` with ``clients`` at a time: rate, percentiles in milliseconds, and how many failed."""
     numbers, seconds, failed = itertools.count(), list[float](), 0
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""How long ``mtagent --help`` takes, beside an empty Python. ``python -m bench.startup``."""
+"""How long ``mtagent --help`` takes, compared with an empty Python. ``python -m bench.startup``."""
 
 from __future__ import annotations
 

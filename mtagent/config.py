@@ -51,7 +51,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     for part in filter(None, (part.strip() for part in _NEXT_OPTION.split(rest))):
         key, equals, value = part.partition("=")
         if not equals:
-            raise ConfigError(f"{spec!r}: {part!r} is no option; write {name}:OPTION=VALUE,OPTION=VALUE")
+            raise ConfigError(f"{spec!r}: {part!r} is not an option; write {name}:OPTION=VALUE,OPTION=VALUE")
         key = key.strip().replace("-", "_")
         if key in options:
             raise ConfigError(f"{spec!r}: the option {key} is given twice")
@@ -225,7 +225,7 @@ class ModelSettings(Record):
     seed: int | None = None
     reasoning_effort: Named | None = None
     cache_control: CacheControl | None = None
-    """Whose marks say what a model shall cache: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
+    """Whose marks for caching to use: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
 
     @property
     def server(self) -> tuple[str | None, str | None, str | None]:
@@ -366,7 +366,7 @@ class Config(ModelSettings):
             if policy not in get_args(OnAmbiguous):
                 raise ValueError(f"no policy {policy!r}; there are: {', '.join(get_args(OnAmbiguous))}")
         if not policies or policies[:-1] not in ([], ["spaced"]):
-            raise ValueError("give one policy, or spaced and the policy to use if it finds no place: spaced,first")
+            raise ValueError("give one policy, or spaced followed by another policy: spaced,first")
         return policies
 
     @field_serializer("on_ambiguous")
@@ -681,7 +681,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         for name in SERVER_NAMES:
             if getattr(config, name):
                 raise ConfigError(
-                    f"llm: {config.llm} is set beside {name}, whose server would be asked instead: leave one of the "
+                    f"llm: {config.llm} is set beside {name}, whose server would be called instead: leave one of the "
                     "two out"
                 )
     _refuse_unfit_gate(config)
@@ -698,7 +698,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
             what = "is a file; name its folder" if config.prompts.exists() else "no such folder"
             raise ConfigError(f"prompts {config.prompts}: {what}")
         if not any(config.prompts.glob("*.toml")):
-            raise ConfigError(f"prompts {config.prompts}: has no prompt, which would be a file NAME.toml")
+            raise ConfigError(f"prompts {config.prompts}: has no prompts; a prompt is a file NAME.toml")
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
@@ -708,24 +708,26 @@ def _refuse_unfit_gate(config: Config) -> None:
     """Raise :class:`ConfigError` if the gate, its judges and its settings do not go together."""
     for spec in config.judges:
         if config.judges.count(spec) > 1:
-            raise ConfigError(f"judge: {spec} is named twice and would rate the same: samples asks for more ratings")
+            raise ConfigError(
+                f"judge: {spec} is named twice and would give the same ratings: use samples for more ratings"
+            )
     compares = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
     asks_nobody = config.gate in ("none", "guards")
     compares_in_rating_gate = config.gate in ("rate", "qe") and any(compares)
     rates_in_comparing_gate = config.gate == "pairwise" and not all(compares)
     if config.judges and (asks_nobody or compares_in_rating_gate or rates_in_comparing_gate):
         raise ConfigError(
-            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave gate "
-            "out, and the judges decide"
+            f"the judge {' and '.join(config.judges)} has no effect with the gate {config.gate}: leave gate out, so "
+            "that the judges decide"
         )
     if asks_nobody and (config.samples > 1 or config.margin):
         name = "samples" if config.samples > 1 else "margin"
-        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks no judge: leave gate out")
+        raise ConfigError(f"{name}: concerns judges' scores, but the gate {config.gate} calls no judge: leave gate out")
     if config.gate == "pairwise" or (config.judges and all(compares)):
         for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
             if is_set:
                 raise ConfigError(
-                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or set gate=rate"
+                    f"{name}: concerns scores, but comparisons have none: name a judge that rates, or set gate=rate"
                 )
     if config.gate == "gain" and config.margin:
         raise ConfigError("margin: the gate gain decides by an expected gain: leave margin or gate out")
@@ -734,7 +736,7 @@ def _refuse_unfit_gate(config: Config) -> None:
     if config.cautious and config.calibration is None:
         raise ConfigError("cautious: only a calibrated gate knows the chance that an edit is worse: set calibration")
     if config.any_language and config.calibration is None:
-        raise ConfigError("any_language: is about a calibration, and there is none: set calibration")
+        raise ConfigError("any_language: needs a calibration: set calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"

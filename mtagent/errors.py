@@ -19,7 +19,7 @@
     ├── TranslatorError        a wrapped MT system failed
     │   ├── LanguageNeeded     it needs to know the source language
     │   └── UnusableTranslation   its answer isn't a translation
-    ├── UnreadableReply        a model's reply does not have the form that was asked for
+    ├── UnreadableReply        a model's reply does not have the requested form
     │   └── RatingParseError   it cannot be read as a rating (also an EvaluationError)
     ├── SearchError            a search for background knowledge failed
     ├── EvaluationError        an evaluator has no rating to give
@@ -85,7 +85,7 @@ class MissingExtra(ConfigError):
 
 
 class UntrustedSettings(ConfigError):
-    """A file with settings was found in the working folder, and nobody has trusted what it can do.
+    """A file with settings was found in the working folder, and is not trusted.
 
     ``lines`` are for the user to read after the message: the settings in question, and what to do.
     """
@@ -226,7 +226,7 @@ class Truncated(ModelError):
 
 
 class OffScript(AssertionError):
-    """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
+    """A scripted or forbidden model got a request that its test does not expect. It is never a failed request."""
 
 
 FATAL = (

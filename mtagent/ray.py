@@ -96,7 +96,7 @@ class _ImproveSegments(Improve):
 
 
 class RayEngine:
-    """Improves the shards of a run with Ray's workers: see :class:`mtagent.jobs.engines.Engine`.
+    """Improves the shards of a run with Ray's workers: see :class:`mtagent.jobs.tables.Engine`.
 
     ``RAY_ADDRESS`` names a cluster; without it, Ray starts on this machine. ``workers`` is by default the number of the
     cluster's processors.

@@ -16,7 +16,7 @@ from mtagent.cli import cli
 HIDDEN = "More settings"
 """The section of the options that ``--help`` leaves out."""
 SETTING = "The setting of this name, see [configuration](configuration.md)."
-"""What is said of an option without a help text: its meaning stands with the settings."""
+"""The text for an option without a help text: the settings have its meaning."""
 
 
 def commands_page() -> str:

@@ -102,7 +102,7 @@ def weekdays(locale: str) -> list[str]:
 
 
 def day_parts(locale: str) -> dict[str, str]:
-    """What is said beside an hour, before noon, after noon and at night."""
+    """What is said next to an hour, before noon, after noon and at night."""
     hours: dict[str, set[int]] = {}
     for hour in range(24):
         for pattern in ("a", "B"):

@@ -89,6 +89,13 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def shaking() -> Iterator[str]:
+    """The address of a server whose model moves, drops, doubles and invents tags in every stage."""
+    with simulator("--behaviour", "tests.simulator.chain:tags", lifetime=3000) as base_url:
+        yield base_url
+
+
+@pytest.fixture(scope="session")
 def panel() -> Iterator[str]:
     """The address of a server whose model knows the prompts of all evaluators."""
     with simulator("--behaviour", "tests.simulator.evaluators:answer", lifetime=3000) as base_url:

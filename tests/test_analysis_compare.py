@@ -138,7 +138,7 @@ def test_scores_and_differences_are_sacrebleu_s(whole: RunComparison) -> None:
 def test_the_way_from_row_to_row_by_hand(whole: RunComparison) -> None:
     postedit, proofread, final = (moved_of(whole, name) for name in ("postedit", "proofread", "final"))
     # one word of 4, 5, 5 and none of 4 is another one: 3 of 18 words
-    assert postedit.ter == proofread.ter == final.ter == pytest.approx(100 * 3 / 18)
+    assert postedit.edited_percent == proofread.edited_percent == final.edited_percent == pytest.approx(100 * 3 / 18)
     # errado -> acertado: "ac" before, "rr" to "rt" (3 changes); acertado -> correcto (5); errado -> correcto (5)
     assert (postedit.characters, proofread.characters, final.characters) == (3 * 3, 3 * 6, 3 * 5)
     assert postedit.changed == proofread.changed == final.changed == 0.75
@@ -149,7 +149,7 @@ def test_the_way_from_row_to_row_by_hand(whole: RunComparison) -> None:
     )
     assert postedit.regressed == sum(b > a for b, a in zip(before, after, strict=True)) / 4
     assert proofread.regressed == sum(b > a for b, a in zip(after, last, strict=True)) / 4 > 0
-    assert postedit.gain_to_edit == pytest.approx(gain_of(whole, "postedit") / postedit.ter)
+    assert postedit.gain_to_edit == pytest.approx(gain_of(whole, "postedit") / postedit.edited_percent)
 
 
 def test_outcomes_by_hand(whole: RunComparison) -> None:
@@ -194,7 +194,9 @@ def test_another_deciding_metric_and_one_that_falls_when_it_is_better(tmp_path: 
     assert postedit.gain_to_edit > 0
     assert cost_of(result, "postedit").per_point == pytest.approx(0.006696 / -gain_of(result, "postedit", 2))
     assert cost_of(result, "proofread").per_point is None
-    with pytest.raises(ConfigError, match="--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER"):
+    with pytest.raises(
+        ConfigError, match="--deciding 'comet': is not one of the metrics; scored are: BLEU, chrF2, TER"
+    ):
         compare_runs(["r"], config, reference=tmp_path / "ref.txt", deciding="comet")
 
 
@@ -297,7 +299,12 @@ def test_without_references_the_edits_and_costs_are_told(tmp_path: Path) -> None
     assert (result.metrics, result.deciding) == ((), None)
     assert result.warnings[0].startswith("the segments have no reference: BLEU, chrF and TER are left out")
     moved = moved_of(result, "postedit")
-    assert (moved.ter, moved.changed, moved.regressed, moved.gain_to_edit) == (pytest.approx(100 / 3), 0.5, None, None)
+    assert (moved.edited_percent, moved.changed, moved.regressed, moved.gain_to_edit) == (
+        pytest.approx(100 / 3),
+        0.5,
+        None,
+        None,
+    )
 
 
 def test_some_references_are_not_enough(tmp_path: Path, path: Path) -> None:
@@ -366,7 +373,7 @@ def test_outcomes_of_what_was_taken_back_or_rejected(
         assert cost_of(result, "postedit").per_kept_edit == pytest.approx(1), "paid for both, for one that stands"
     if chains[0].steps[0].verdict == "rejected":
         moved = moved_of(result, "postedit")
-        assert (moved.ter, moved.characters, moved.changed, moved.gain_to_edit) == (0, 0, 0, None)
+        assert (moved.edited_percent, moved.characters, moved.changed, moved.gain_to_edit) == (0, 0, 0, None)
 
 
 def test_a_run_that_is_not_complete_takes_the_lines_of_its_segments(tmp_path: Path, path: Path) -> None:
@@ -560,9 +567,9 @@ def test_scripts_without_spaces_are_measured_in_characters_and_ter_too(tmp_path:
     of = segment(1, "猫 が" + "座" * 30, "我们喜欢猫", source_lang="ja", target_lang="zh", reference="我们喜欢狗")
     result = compared(tmp_path, Chain(segment=of, steps=(step("postedit", "我们喜欢狗"),)), by=["length"])
     moved = moved_of(result, "postedit")
-    assert (moved.ter, moved.characters) == (pytest.approx(20), 1)
+    assert (moved.edited_percent, moved.characters) == (pytest.approx(20), 1)
     assert [part.name for part in (result.parts or {})["length"]] == ["21–40 characters"]
-    assert any("TER between rows|" in line and "asian:yes" in line for line in result.signatures)
+    assert any("edited %|TER between rows|" in line and "asian:yes" in line for line in result.signatures)
     assert any(line.startswith("BLEU|") and "tok:zh" in line for line in result.signatures)
 
 
@@ -588,11 +595,13 @@ def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_ter_is_counted_in_words_of_the_later_text_and_says_where_it_tried_no_shifts(tmp_path: Path) -> None:
     result = compared(tmp_path, chain(1, "a b c d", step("postedit", "a b"), step("proofread", "a b x y z")))
     # two of four words are deleted: 2 of 2; three inserted: 3 of 5; two replaced and one inserted: 3 of 5
-    assert [row.moved.ter for row in result.rows if row.moved] == pytest.approx([100, 60, 60])
+    assert [row.moved.edited_percent for row in result.rows if row.moved] == pytest.approx([100, 60, 60])
     long, folder = " ".join(f"w{i}" for i in range(20_001)), tmp_path / "long"
     folder.mkdir()
     result = compared(folder, chain(1, long, step("postedit", f"x {long}")), by=["length"])
-    assert any(line.startswith("TER between rows|") and "|long:noshifts|" in line for line in result.signatures)
+    assert any(
+        line.startswith("edited %|TER between rows|") and "|long:noshifts|" in line for line in result.signatures
+    )
     assert "a text has more than 20,000 words: TER counts no shifts of words there (long:noshifts)" in result.warnings
 
 
@@ -715,7 +724,7 @@ def test_shares_add_up_and_parts_hold_every_segment_once(run_chains: list[Chain]
         lost = sum(chain.failed is not None and chain.changed for chain in run_chains)
         assert outcomes.failed_changed == (lost if row.stage == "final" else 0)
         assert 0 <= moved.changed <= 1
-        assert (moved.ter == 0) >= (moved.changed == 0)
+        assert (moved.edited_percent == 0) >= (moved.changed == 0)
         assert moved.regressed is not None
         assert moved.regressed <= moved.changed, "what is the same cannot be worse"
     for parts in (comparison.parts or {}).values():

@@ -793,7 +793,11 @@ def test_what_is_older_is_not_left_beside_new_scores(rated: Shell) -> None:
     older += ["documents/en-de.docs", "system-outputs/en-de/good.txt", "system-outputs/en-de/bad.txt"]
     while older:
         done = rated(f"meta-eval -e rules=bare.jsonl {common}")
-        (lost,) = [name for name in older if f"set/{name}: is an older one, and would be read with the new" in done.err]
+        (lost,) = [
+            name
+            for name in older
+            if f"set/{name}: is from an earlier export, and would be read with the new" in done.err
+        ]
         assert contents(rated.folder / "set") == before
         older.remove(lost)
         del before[lost]

@@ -72,7 +72,7 @@ def test_scores_that_hardly_differ_within_a_group_are_no_constants(averaging: Av
     ("unit", "single"), [("item", system_level(both()[0])), ("system", one_system([1, 2], [1, 3]))]
 )
 def test_a_single_unit_cannot_change_sides(unit: Unit, single: PairedScores) -> None:
-    with pytest.raises(InputError, match=f"unit '{unit}': there is only one; all scores or none would change sides"):
+    with pytest.raises(InputError, match=f"unit '{unit}': there is only one, so permutations change nothing"):
         difference(single, single, Test("acc", unit=unit))
 
 

@@ -21,7 +21,6 @@ from mtagent.cli.demo import sample_path
 from mtagent.errors import AuthenticationError, ConfigError, OffScript, ServerError
 from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.jobs.agent import Agent
-from mtagent.llm import prompts
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.gathering import LARGE, aside
 from mtagent.llm.protocol import LLM

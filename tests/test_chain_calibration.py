@@ -109,7 +109,7 @@ def test_evaluators_are_the_same_if_all_that_ratings_depend_on_is(one: str, othe
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--gate guards", "calibrates a gate that asks judges, and the gate is guards"),
+        ("--gate guards", "calibrates a gate with judges, but the gate is guards"),
         ("--margin 2", "margin: 2 is set beside the calibration"),
         ("--judge rules:skip=numbers", "was calibrated for rules, but the gate asks rules skip:numbers"),
         ("-o gate.json", "would overwrite the file of --calibration"),
@@ -244,7 +244,7 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
     for of, own_gate, evaluator, message in (
         (path, Cautious(judge), None, "the gate is cautious"),
         (empty, RateGate(judge), judge, "cannot be used: it has no expected gain"),
-        (threshold, OpenGate("guards"), None, "nobody rates here"),
+        (threshold, OpenGate("guards"), None, "no judge rates here"),
     ):
         with pytest.raises(ConfigError, match=message):
             calibrated(of, own_gate, evaluator)
@@ -371,12 +371,12 @@ def test_another_language_pair_than_the_calibration_s_is_refused_before_anything
         shell("estimate -s en.txt -t es.txt -l en-es --evaluator rules --calibration gate.json"),
     ):
         assert (done.code, OTHER_PAIR in done.last) == (1, True), done.err
-        assert done.last.endswith("calibrate a gate for these texts, or set any_language to use it nevertheless")
+        assert done.last.endswith("calibrate a gate for these texts, or set any_language to use this one anyway")
     assert not (shell.folder / "out.txt").exists()
     shell.write("mtagent.toml", "any_language = true")
     assert shell.postedit(line).code == 0
     assert shell.postedit(f"{line} --no-any-language --force --name other").code == 1
-    assert "any_language: is about a calibration" in shell.postedit("--evaluator rules -o out.txt --force").last
+    assert "any_language: needs a calibration" in shell.postedit("--evaluator rules -o out.txt --force").last
 
 
 def test_an_agent_refuses_another_language_pair_than_the_calibration_s(shell: Shell) -> None:
@@ -397,7 +397,7 @@ def test_an_agent_refuses_another_language_pair_than_the_calibration_s(shell: Sh
             agent.translate("Es ist gut.", "auto", "es")
     with Agent(**settings, any_language=True) as agent:
         assert agent.postedit(*texts, "en", "es").text == "Es bueno."
-    with pytest.raises(ConfigError, match="any_language: is about a calibration, and there is none"):
+    with pytest.raises(ConfigError, match="any_language: needs a calibration"):
         Agent(evaluator="rules", stages="p", any_language=True)
 
 

@@ -212,13 +212,13 @@ async def test_a_gate_of_the_users_own_chooses_by_its_word_on_two_texts() -> Non
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
 async def test_a_gate_without_a_judge_cannot_choose(gate: str) -> None:
-    with pytest.raises(ConfigError, match=f"the gate {gate} asks no judge, and cannot choose .* set judge"):
+    with pytest.raises(ConfigError, match=f"the gate {gate} calls no judge, so it can't choose .* set judge"):
         await reranked(OpenGate(gate), BETTER)
 
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
 def test_nor_can_it_choose_among_proposals(gate: str) -> None:
-    with pytest.raises(ConfigError, match="cannot choose the best of several texts"):
+    with pytest.raises(ConfigError, match="can't choose the best of several texts"):
         Agent(gate=gate, stages="pe", proposals=2).postedit([SOURCE], [BEFORE], "en", "es")
 
 
@@ -293,7 +293,7 @@ def test_json_lines_hold_candidates_in_a_field(shell: Shell) -> None:
     line = "postedit -s s.jsonl --format jsonl-lenient --judge rules -o o.jsonl"
     assert shell(line).code == 0
     assert [row["translation"] for row in shell.objects("o.jsonl")] == [BEFORE, "Llueve."]
-    assert shell(line.replace("--judge rules", "--gate guards")).last.startswith("mtagent: the gate guards asks no")
+    assert shell(line.replace("--judge rules", "--gate guards")).last.startswith("mtagent: the gate guards calls no")
     shell.write("bad.jsonl", json.dumps({**rows[0], "candidates": "no list"}))
     assert "bad.jsonl:1: field 'candidates'" in shell(line.replace("s.jsonl", "bad.jsonl")).last
 
@@ -303,7 +303,7 @@ def test_json_lines_hold_candidates_in_a_field(shell: Shell) -> None:
     [
         ("--candidate short.txt --judge rules", r"different numbers of lines: .*en.txt has 3, .*short.txt has 2"),
         ("--candidate none.txt --judge rules", r"none.txt: no such file"),
-        ("--candidate a.txt", r"the gate guards asks no judge, and cannot choose"),
+        ("--candidate a.txt", r"the gate guards calls no judge, so it can't choose"),
         ("--candidate a.txt --judge rules --stages pe", r"a.txt: the stages postedit do not use candidates"),
         ("--candidate o.txt --judge rules --force", r"o.txt: the translation would overwrite this file"),
         (
@@ -353,7 +353,7 @@ def test_the_estimate_counts_the_judges_on_candidates_and_every_proposal(shell: 
     assert rows(shell(f"{words} {candidates} --gate rate").out)["rerank"] == "8", "and the three texts before"
     single, triple = (rows(shell(f"{words} --stages pe --proposals {n}").out)["postedit"] for n in (1, 3))
     assert (single, triple) == ("3–9", "9–27"), "a rating and two comparisons for each"
-    assert "asks no judge" in shell(f"{words} {candidates} --gate guards").last
+    assert "calls no judge" in shell(f"{words} {candidates} --gate guards").last
 
 
 # --- several proposals of the post-editor

@@ -330,11 +330,11 @@ async def test_a_cautious_panel_tells_the_chance_of_worse_and_refuses_what_it_ca
     assert decision.cause.sentence.startswith("expected gain +1 (16% likely worse; 16% allowed): ")
     assert (decision.cause.chance, decision.cause.chance_of_worse) == pytest.approx((0.841, 0.159), abs=1e-3)
     with pytest.raises(
-        ConfigError, match=r"cautious 0\.04: .*the least share .* is 0\.05; give that, calibrate on more"
+        ConfigError, match=r"cautious 0\.04: .*the smallest share .* is 0\.05; give that, calibrate on more"
     ):
         PanelGate(*votes(16, -4), gain=gain(1, 1), cautious=0.04)
     silent = gain(1, 1).model_copy(update={"cautious": ()})
-    with pytest.raises(ConfigError, match=r"cautious 0\.4: this gate can promise nothing"):
+    with pytest.raises(ConfigError, match=r"cautious 0\.4: this gate can't promise anything"):
         PanelGate(*votes(16, -4), gain=silent, cautious=0.4)
 
 
@@ -445,7 +445,7 @@ async def test_no_model_is_left_out_that_can_spare_a_later_stage_or_helps_to_cho
 def test_a_panel_that_cannot_decide_is_refused() -> None:
     with pytest.raises(ConfigError, match="a panel needs a judge"):
         PanelGate()
-    with pytest.raises(ConfigError, match="quorum 3: needs as many judges, and there are 2"):
+    with pytest.raises(ConfigError, match="quorum 3: needs that many judges, but there are 2"):
         PanelGate(*votes(1, 1), quorum=3)
 
 

@@ -87,7 +87,7 @@ async def test_a_text_that_reaches_the_threshold_is_left_alone_by_every_later_st
     for step in chain.steps:
         assert (step.cause.kind, step.cause.by, step.cause.score) == ("triage", "scorer", 0.9)
         assert (step.cause.threshold, step.proposed, step.edits) == (threshold, None, ())
-        assert step.reason == f"left alone by triage: scorer 0.9, and {threshold:g} is enough"
+        assert step.reason == f"skipped by triage: scorer 0.9, and {threshold:g} is enough"
         (rating,) = step.ratings
         assert (rating.role, rating.score) == ("triage", 0.9)
     assert scorer.asked == [GOOD], "exactly one rating"
@@ -218,10 +218,10 @@ def test_the_calibrated_threshold_decides_and_the_command_says_how_many(shell: S
     calibrated(shell, -0.1, signature)
     done = shell.postedit(f"{LINE} --triage {triage} --calibration gate.json --name r --details d.jsonl")
     assert (done.code, shell.read("out.txt")) == (0, TRANSLATIONS)
-    assert f"left alone by triage: {len(TRANSLATIONS)}" in done.err
+    assert f"skipped by triage: {len(TRANSLATIONS)}" in done.err
     step = shell.objects("d.jsonl")[0]["stages"][0]
     assert (step["cause"]["kind"], step["cause"]["score"], step["cause"]["threshold"]) == ("triage", -0.1, -0.1)
-    assert f"left alone by triage: {len(TRANSLATIONS)}" in shell("runs show r").out
+    assert f"skipped by triage: {len(TRANSLATIONS)}" in shell("runs show r").out
     assert "stage postedit, triage" in shell("rate --run r --show 1").out
     with Store(shell.folder / "store.db") as store:
         assert store.run("r").settings["triage"] == triage

@@ -156,6 +156,79 @@ def test_certain_faults_are_repaired_in_place_and_locked_units_stay(shell: Shell
     assert {line.rsplit("(")[-1] for line in done.lines if line.startswith("a.xlf:")} == {"'b')"}
 
 
+@pytest.mark.parametrize(
+    ("source", "faulty", "repaired"),
+    [
+        ("Hello {name}, {count} items", "Hallo {Name}, {Count} Dinge", "Hallo {name}, {count} Dinge"),
+        ("See {name} and {NAME}", "Siehe {Name} und {NAME}", "Siehe {name} und {NAME}"),
+        ("Hello {name}", "Hallo {Name} {NAME}", None),  # which one is it?
+        (
+            "{count, plural, one{{name} has one cat} other{{name} has {count} cats}}",
+            "{Count, plural, one{{Name} hat eine Katze} other{{Name} hat {Count} Katzen}}",
+            "{count, plural, one{{name} hat eine Katze} other{{name} hat {count} Katzen}}",
+        ),
+        (  # only within a variant
+            "{n, plural, one{{name} has one cat} other{{name} has {n} cats}}",
+            "{n, plural, one{{NAME} hat eine Katze} other{{name} hat {n} Katzen}}",
+            "{n, plural, one{{name} hat eine Katze} other{{name} hat {n} Katzen}}",
+        ),
+        (
+            "{sex, select, male{He} other{They}} saw {userName}",
+            "{ Sex, select, male{Er} other{Sie}} sah {username}",
+            "{ sex, select, male{Er} other{Sie}} sah {userName}",
+        ),
+        (  # a branch with a text like a name
+            "{sex, select, male{Man} other{Sex}}: {userName}",
+            "{Sex, select, male{Mann} other{Sex}}: {userName}",
+            None,
+        ),
+        (  # a branch is missing, too
+            "{sex, select, male{He} female{She} other{They}} saw {userName}",
+            "{sex, select, male{Er} other{Sie}} sah {username}",
+            None,
+        ),
+    ],
+)
+def test_the_capitals_of_placeholders_are_repaired_where_one_of_the_source_fits(
+    shell: Shell, source: str, faulty: str, repaired: str | None
+) -> None:
+    shell.write("app_en.arb", json.dumps({"@@locale": "en", "text": source}))
+    shell.write("app_de.arb", json.dumps({"@@locale": "de", "text": faulty}))
+
+    shell("check", "app_de.arb", "-s", "app_en.arb", "--fix")
+
+    assert json.loads(shell.read("app_de.arb")[0])["text"] == (repaired or faulty)
+
+
+def test_the_lock_file_follows_repairs_and_people_keep_what_they_edited(shell: Shell) -> None:
+    path = shell.write("de.po", *HEADER.splitlines(), 'msgid "Go, %s!"', 'msgstr ""', "", 'msgid "See"', 'msgstr ""')
+    run = ("translate", "de.po", "--source-lang", "en", "--in-place", "--lock", "--stages", "t", "--translator")
+    assert shell(*run, "command:sed -e s/Go./Geh\\ ,/ -e s/See/Siehe/").code == 0
+    assert "Geh , %s!" in path.read_text(encoding="utf-8")
+    before = shell.read("mtagent.lock")
+    fix = ("check", "de.po", "--source-lang", "en", "--fix")
+
+    assert "repaired 1 unit" in shell(*fix).err
+
+    assert "Geh, %s!" in path.read_text(encoding="utf-8")
+    after = shell.read("mtagent.lock")
+    assert [line.split("\t")[:3] for line in after] == [line.split("\t")[:3] for line in before]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    assert "2 not in the run: done before" in shell(*run, "command:cat").err
+    # A fault that a person writes is repaired, and stays the person's.
+    path.write_text(path.read_text(encoding="utf-8").replace("Geh, %s!", "Geht , %s!"), encoding="utf-8")
+    assert "repaired 1 unit" in shell(*fix).err
+    assert shell.read("mtagent.lock") == after
+    assert "1 not in the run: edited by people" in shell(*run, "command:cat").err
+
+
+def test_the_lock_file_is_named_for_repairs_only(shell: Shell) -> None:
+    shell.write("de.po", *FAULTY.splitlines())
+
+    assert "--lock needs --fix" in shell("check", "de.po", "--source-lang", "en", "--lock", "my.lock").err
+    assert "my.lock: no such file" in shell("check", "de.po", "--source-lang", "en", "--fix", "--lock=my.lock").err
+
+
 def finding(message: str = "100 % of\nit", unit_id: str = "a:b,c") -> Finding:
     return Finding("dir/a.po", 7, unit_id, "numbers", "major", message, "source", "target")
 

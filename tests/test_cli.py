@@ -7,13 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
 
 from mtagent import __version__
 from mtagent.cli import COMMANDS, cli
-from tests.commands import IMPROVED, SOURCES, Done, Shell, python, run
+from mtagent.store import Store
+from tests.commands import IMPROVED, SOURCES, Done, Shell, environment, python, run
 from tests.scripted_server import Answer, scripted_server
 
 OFFLINE = (
@@ -35,7 +37,7 @@ TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.
 def test_an_option_that_takes_one_value_is_not_given_twice(shell: Shell, line: str, option: str) -> None:
     done = shell(line)
     assert done.code == 2
-    assert f"{option} is given 2 times, and takes one value" in done.err
+    assert f"{option} is given 2 times, but takes one value" in done.err
 
 
 @pytest.mark.parametrize("line", ["", *COMMANDS, "runs list", "runs show"])
@@ -157,7 +159,7 @@ def test_wrong_languages_cost_nothing_unless_forced(shell: Shell) -> None:
         for line in (f"postedit {files} -o out.txt", f"rate {files} -o out.jsonl"):
             done = shell(line)
             assert (done.code, shell.runs()) == (1, {})
-            assert "the sources seem to be in German, not in English; check -l, or go on with --force" in done.last
+            assert "the sources seem to be in German, not in English; check -l, or continue with --force" in done.last
         assert server.requests == []
         server.answer = lambda request: Answer("{}", 401)
         shell(f"postedit {files} -o out.txt --force")
@@ -196,7 +198,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     [
         ("postedit -t es.txt -l en-es", 2, "source texts with -s"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
-        (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs as many judges, and there are 1"),
+        (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs that many judges, but there are 1"),
         (f"{POSTEDIT} --judge rules --judge qe-e5 --quorum 3", 2, "there are 2: name more"),
         ("gate calibrate -o gate.json", 2, "give the judges' scores (-e, --run or --mtme)"),
         (
@@ -233,7 +235,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --llm remote", 1, "no llm 'remote'"),
         (f"{POSTEDIT} --base-url localhost", 1, "is not an address"),
         (f"{POSTEDIT} --model m", 1, "no API key: set the environment variable"),
-        (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both wanted and forbidden"),
+        (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both required and forbidden"),
         (f"{POSTEDIT} --glossary terms.csv --keep keep.txt", 1, "keep.txt: 'cat' is to be kept, but terms.csv has"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
         (
@@ -303,6 +305,26 @@ def test_the_demo_needs_no_model(shell: Shell) -> None:
     done = shell("demo")
     assert done.code == 0
     assert "No model was called" in done.out
+    assert shell.runs() == {}
+
+
+def test_the_demo_stores_its_run_and_says_where_its_report_and_review_are(shell: Shell) -> None:
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    pages = shell.folder / "pages"
+    for _ in range(2):  # the second time the run is there already
+        done = subprocess.run(
+            [sys.executable, "-m", "mtagent", "demo", "--pages", "pages"],
+            cwd=shell.folder, env=environment(shell.folder / "store.db"), stdin=subprocess.DEVNULL,
+            text=True, capture_output=True, timeout=100,
+        )  # fmt: skip
+        assert "No model was called" in done.stdout
+        address, command = done.stderr.splitlines()[-2:]
+        assert address == f"mtagent: report at {(pages / 'report.html').as_uri()}"
+        assert command.endswith(f" review demo --store {Path('pages') / 'store.db'}")
+    assert '"count":19' in (pages / "report.html").read_text("utf-8")
+    with Store(pages / "store.db") as store:
+        assert store.run("demo").counts.total == 19
+        assert store.run("demo").counts.changed == 15
 
 
 # --- Ctrl-C

@@ -73,7 +73,7 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
     assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0.0000", "$0.0000", "$0.0000"]
     assert "(change: since the row before; final: since given)" in done.out
     assert "(dollars as paid at the time of the run; per point of chrF2 gained)" in done.out
-    assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
+    assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("edited %|TER between rows|nrefs:1")
 
 
 def test_markdown_and_latex_with_names_of_any_kind(improved: Shell) -> None:
@@ -367,11 +367,11 @@ def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:
 
 
 def test_the_metric_that_decides(improved: Shell) -> None:
-    assert "(regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
-    assert "(regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
+    assert "regressed: TER of the segment got worse" in improved("compare r -m chrf,ter --deciding TER").out
+    assert "regressed: BLEU of the segment got worse" in improved("compare r -m bleu,ter").out
     refused = improved("compare r --deciding comet")
     assert (refused.code, refused.out) == (1, "")
-    assert "--deciding 'comet': no such metric here; scored are: BLEU, chrF2, TER" in refused.err
+    assert "--deciding 'comet': is not one of the metrics; scored are: BLEU, chrF2, TER" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ def test_stages_can_be_scored_in_one_language_pair(two_pairs: Shell) -> None:
     compared = json.loads(two_pairs("compare b -m ter -l en-de -f json").out)
     scores = {row["name"]: row["scores"][0]["score"] for row in compared["rows"]}
     assert table(done.out, "system")[0][1] == f"{scores['given']:.2f}", done.out
-    assert two_pairs("score --run b -m ter").err.endswith("score each target language by itself (-l)\n")
+    assert two_pairs("score --run b -m ter").err.endswith("score each target language separately (-l)\n")
     assert "-l en-it: run 'b' has no such segments, only en-fr, en-de" in two_pairs("score --run b -l en-it").err
     assert two_pairs("score --run b -m ter --target-lang de").out == done.out
     two_pairs.write("mtagent.toml", 'source_lang = "en"', 'target_lang = "de"')

@@ -174,8 +174,8 @@ def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
     ("accept r", "no edits are chosen; name segments, or choose edits with --where KEY=VALUE"),
     ("revert r 1 2 --edit 1", "--edit counts the edits of one segment"),
     ("decide r", "give a table to import, --import FILE, or --export FILE to write one"),
-    ("runs delete", "give exactly one of: names of runs, --older-than 30d"),
-    ("runs delete r --older-than 3d", "give exactly one of: names of runs, --older-than 30d"),
+    ("runs delete", "give only one of these: names of runs, --older-than 30d"),
+    ("runs delete r --older-than 3d", "give only one of these: names of runs, --older-than 30d"),
     ("runs delete r", "cannot ask for confirmation without a terminal; give --yes"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, reviewed: Shell) -> None:
@@ -283,7 +283,7 @@ def test_a_table_is_written_to_be_filled_in_and_read_again(reviewed: Shell) -> N
     (["segment,edit,decision,text", "1,,text,"], "d.csv:2: the text of the segment is empty"),
     (["segment,edit,decision,text", "1,1,accept,mine"], "d.csv:2: has a text, and the decision 'accept'"),
     (["segment,edit,decision", "1,,text"], "d.csv:2: decision is 'text', and there is no column 'text'"),
-    (["segment,edit,decision", "1,1,accept", "2,1,accept", "1,1,reject"], "d.csv:4: decides otherwise than"),
+    (["segment,edit,decision", "1,1,accept", "2,1,accept", "1,1,reject"], "d.csv:4: contradicts"),
     (["segment,edit,decision,old", "2,1,accept,x", "1,1,accept,grande"], "d.csv:2: old is 'x', and edit 1"),
     (["segment,edit,decision", '1,1,"accept'], "d.csv:2: a quote opens here and is never closed"),
 ])  # fmt: skip
@@ -545,7 +545,7 @@ def test_a_run_that_is_open_in_a_review_is_not_deleted(reviewed: Shell) -> None:
 def test_one_way_to_choose_what_to_delete(line: str, reviewed: Shell) -> None:
     done = reviewed(f"runs delete {line}")
     assert done.code == 2
-    assert "give exactly one of: names of runs, --older-than 30d, --outside" in done.err
+    assert "give only one of these: names of runs, --older-than 30d, --outside" in done.err
 
 
 def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: Shell) -> None:

@@ -62,14 +62,14 @@ def test_ratings_are_logged_and_another_command_adds_its_lines(shell: Shell, pan
 def test_a_log_in_the_place_of_a_text_is_refused_before_the_first_call(shell: Shell) -> None:
     done = shell.postedit("-o out.txt --log en.txt")
     assert done.code == 1
-    assert done.last == "mtagent: en.txt: is not a log of mtagent, and stays as it is: name another file in log"
+    assert done.last == "mtagent: en.txt: is not a log of mtagent, and is not changed: name another file in log"
     assert shell.read("en.txt") == SOURCES
 
 
 def test_a_full_disk_is_said_once_and_the_run_ends_well(shell: Shell) -> None:
     done = shell.postedit("-o out.txt --log /dev/full")
     assert done.code == 0
-    assert done.err.count("the log has gaps; the work goes on") == 1
+    assert done.err.count("the log has gaps; the work continues") == 1
     assert len(shell.read("out.txt")) == len(SOURCES)
 
 

@@ -76,7 +76,7 @@ def test_the_summary_counts_segments_with_errors_that_were_not_fixed(shell: Shel
     shell.write("en.txt", "It costs 12 dollars.", "Hello big world.")
     shell.write("es.txt", "Cuesta 13 dólares.", "Hola gran mundo.")
     done = shell.postedit("--name r -o o.txt")
-    assert "segments with errors that were found and not fixed: 1; `mtagent runs show r SEGMENT` lists" in done.last
+    assert "segments with errors that were found but not fixed: 1; `mtagent runs show r SEGMENT` lists" in done.last
     assert "not fixed: " in shell("runs show r 1").out
     assert "not fixed" not in shell("runs show r 2").out
 
@@ -206,7 +206,7 @@ def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> N
     shell.write("o.txt", "precious")
     done = shell.postedit("-o o.txt --name a")
     assert (done.code, shell.read("o.txt"), shell.runs()) == (1, ["precious"], {})
-    assert "o.txt: is there already; --force replaces it" in done.err
+    assert "o.txt: already exists; --force replaces it" in done.err
     for more in ("--force", ""):
         assert shell.postedit(f"-o o.txt --name a {more}").code == 0
         assert shell.read("o.txt") == IMPROVED
@@ -382,7 +382,7 @@ def test_a_translation_that_is_empty_is_named_and_stays_so(shell: Shell) -> None
     shell.write("es.txt", "Hola.", "")
     done = shell("postedit -s en.txt -t es.txt -l en-es -o out.txt")
     assert (done.code, shell.read("out.txt")) == (0, ["Hola.", ""])
-    assert "the translation is empty, and was left empty, in: 2" in done.err
+    assert "empty translations stayed empty in: 2" in done.err
 
 
 def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> None:

@@ -127,7 +127,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s none.csv -l en-es", 1, "nothing to rate: the input has no translation"),
         ("-s en.txt -t es.txt -l en-es --evaluator rulez", 1, "no evaluator 'rulez'; did you mean 'rules'?"),
         ("-s en.txt -t es.txt -l en-es --evaluator rules:skp=x", 1, "no option 'skp'"),
-        ("-s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm asks a model, and there is none"),
+        ("-s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm calls a model, but none is set"),
         ("-s en.txt -t es.txt -l en-es --systems x", 1, "has no system 'x'; there are: es"),
         ("-s en.txt -t es.txt -l en-es --gate none", 2, "No such option"),
         ("-s en.txt -t es.txt -l en-es --context -1", 1, "context: input should be greater"),

@@ -129,11 +129,11 @@ def test_an_estimate_and_a_dry_run_count_every_repeat(shell: Shell, log: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-o out.txt", "repeat: the runs need a name, such as --name trial: they are called trial-1, trial-2 …"),
+        ("-o out.txt", "repeat: the runs need a name: with --name trial they are called trial-1, trial-2 …"),
         ("--name x", "repeat: each run writes a file of its own: give -o FILE, which becomes FILE-1, FILE-2 …"),
         ("--name x -o out.txt --details -", "repeat: each run writes a file of its own: "),
         ("--name x -o out.txt --glossary -", "repeat: --glossary is standard input, which can be read only once: "),
-        ("--name x -o out.txt", "out-2.txt: is there already; --force replaces it"),
+        ("--name x -o out.txt", "out-2.txt: already exists; --force replaces it"),
     ],
 )
 def test_what_cannot_be_repeated_is_refused_before_anything_is_paid(options: str, message: str, shell: Shell) -> None:

@@ -143,7 +143,7 @@ def test_tests_with_several_references_agree_with_sacrebleu(files: Shell) -> Non
         ("-r ref.txt two.txt -m chrf", "different numbers of lines"),
         ("-s en5.txt -r ref.txt two.txt -m chrf", "two.txt: has 2 lines, and en5.txt has 3 segments"),
         ("-s en5.txt -r ref.txt ref.txt -m comet:python=/bin/false", "comet compares with one reference"),
-        ("-s en5.txt -r ref.txt ref.txt -m xcomet:python=/bin/false", "give one -r for it, or leave it out"),
+        ("-s en5.txt -r ref.txt ref.txt -m xcomet:python=/bin/false", "give one -r, or leave the metric out"),
     ],
 )
 def test_several_references_that_do_not_fit_are_named(files: Shell, line: str, message: str) -> None:
@@ -283,7 +283,7 @@ def test_sentences_of_several_systems_say_whose_they_are_and_are_read_back(files
 def test_edits_from_one_system_to_the_others(files: Shell) -> None:
     out = files("score -t es.txt other.txt -r ref.txt -l en-es -m chrf --edits-from es -f json").out
     by_name = {(score["name"], score["system"]): score["score"] for score in json.loads(out)}
-    assert by_name["TER from es", "es"] == by_name["characters from es", "es"] == 0
+    assert by_name["edited % from es", "es"] == by_name["characters from es", "es"] == 0
     assert by_name["characters from es", "other"] > 20
     assert "no system 'nobody'" in files("score -t es.txt -r ref.txt --edits-from nobody").err
 
@@ -377,7 +377,7 @@ def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
     rows = {(score["name"], score["system"]): score["score"] for score in json.loads(done.out)}
     assert [system for name, system in rows if name == "TER"] == ["given", "postedit", "final"]
     assert rows["TER", "postedit"] < rows["TER", "given"]
-    assert rows["TER from given", "postedit"] > 0
+    assert rows["edited % from given", "postedit"] > 0
     assert "given" not in files("score --run r -r ref.txt --systems final -m ter").out
     for line, message in (
         ("-r two.txt", "two.txt: has 2 lines, and run 'r' has 3 segments"), ("", "segment 1: has no reference")
@@ -487,7 +487,7 @@ def test_different_texts_of_one_name_are_kept_apart(rated: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("--run rules -m chrf", 2, "these runs hold ratings, which are shown as they are: leave out --metrics"),
+        ("--run rules -m chrf", 2, "these runs have ratings, which are printed unchanged: leave out --metrics"),
         ("--run rules -ci", 2, "leave out --confidence"),
         ("--run rules --run texts", 1, "run 'texts' holds no ratings, and others do"),
         ("--run rules --systems c", 1, "'c'"),

@@ -95,7 +95,7 @@ def test_localization_files_give_their_approved_texts_too_and_need_one_pair(proj
     assert project("terms extract es.xlf").out == project(EXTRACT).out
     refused = project("terms extract es.xlf pt.xlf")
     assert refused.code == 1
-    assert "several language pairs (en-es, en-pt): name the files of one" in refused.err
+    assert "several language pairs (en-es, en-pt): name files of one pair" in refused.err
 
 
 @pytest.mark.loopback

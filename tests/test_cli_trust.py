@@ -416,7 +416,7 @@ def test_the_help_says_that_trust_is_stored_without_a_question(shell: Shell) -> 
 def test_trust_can_be_removed(shell: Shell) -> None:
     shell.write("mtagent.toml", RISKY)
     shell("config trust")
-    assert shell("config trust --remove").last.endswith("is not trusted any more")
+    assert shell("config trust --remove").last.endswith("is no longer trusted")
     done = shell.postedit()
     assert_refused(done)
     assert "has changed since" not in done.err

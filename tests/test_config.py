@@ -59,7 +59,7 @@ def test_what_is_ambiguous_is_decided_by_a_policy_or_a_list(line: str, shell: Sh
     ("line", "message"),
     [
         ("--on-ambiguous spaced,frist", "on_ambiguous: no policy 'frist'; there are: skip, spaced, first, all"),
-        ("--on-ambiguous first,spaced", "on_ambiguous: give one policy, or spaced and the policy to use if"),
+        ("--on-ambiguous first,spaced", "on_ambiguous: give one policy, or spaced followed by another policy"),
         ("--gate-calls -1", "gate_calls: input should be greater than or equal to 0"),
     ],
 )
@@ -122,8 +122,8 @@ def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: She
         ("stages = [1]", "", "no stage '1'"),
         ("stages = 'prpe'", "", "m.toml: stages: no stage 'prpe'"),
         ("[judge]\nevaluator = ['rules', 'rules']", "", "judge: rules is named twice"),
-        ("gate = 'guards'\nsamples = 3", "", "samples: is about judges' scores, and the gate guards asks no judge"),
-        ("gate = 'none'\nmargin = 1", "", "margin: is about judges' scores, and the gate none asks no judge"),
+        ("gate = 'guards'\nsamples = 3", "", "samples: concerns judges' scores, but the gate guards calls no judge"),
+        ("gate = 'none'\nmargin = 1", "", "margin: concerns judges' scores, but the gate none calls no judge"),
         ("model = 'm'", "--judge gemba-da --judge gemba-da:model=m --base-url http://127.0.0.1:9/v1", "is named twice"),
         ("[judge]\nbase_url = ''", "", "m.toml: judge.base_url: is empty"),
     ],
@@ -187,7 +187,7 @@ def test_a_key_in_the_wrong_place_is_refused_and_never_shown(
 
 
 def test_a_server_and_a_local_model_do_not_go_together_and_the_later_one_overrides_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="llm: local is set beside azure_endpoint, whose server would be asked"):
+    with pytest.raises(ConfigError, match="llm: local is set beside azure_endpoint, whose server would be called"):
         load(None, {"llm": "local", "azure_endpoint": "https://h.example"})
     file = tmp_path / "c.toml"
     file.write_text('base_url = "http://h/v1"\n')

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bench.harness import simulator
-from mtagent.jobs.engines import SHARD
+from mtagent.jobs.tables import SHARD
 from mtagent.store import Store
 from tests.commands import ROOT, environment
 

@@ -285,7 +285,7 @@ def test_what_is_wrong_with_its_name_is_said(options: str, message: str) -> None
 
 
 def test_another_model_judges_only_where_there_is_a_way_to_ask_it() -> None:
-    with pytest.raises(ConfigError, match="judge-model=x: no other model can be asked here"):
+    with pytest.raises(ConfigError, match="judge-model=x: no other model can be used here"):
         make_evaluator("mqm-ape:judge-model=x", Surroundings(judge(), Config(), Path("nowhere")))
 
 

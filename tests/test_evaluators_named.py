@@ -34,7 +34,7 @@ def test_a_name_may_have_options() -> None:
         ("rubric-mqn", "no evaluator 'rubric-mqn'; did you mean 'rubric-mqm'"),
         ("zzz", "no evaluator 'zzz'; there are: .*rubric-mqm.*rules"),
         ("rubric-mqm:force=yes", "rubric-mqm: no option 'force'; did you mean 'forced'"),
-        ("rubric-mqm:forced", "'forced' is no option; write rubric-mqm:OPTION=VALUE"),
+        ("rubric-mqm:forced", "'forced' is not an option; write rubric-mqm:OPTION=VALUE"),
         ("rubric-mqm:forced=maybe", "rubric-mqm: forced: .*valid boolean.*got 'maybe'"),
     ],
 )
@@ -65,7 +65,7 @@ def test_each_evaluator_is_signed_with_the_settings_that_its_model_is_asked_with
 
 
 def test_an_evaluator_that_asks_a_model_says_so_where_there_is_none() -> None:
-    with pytest.raises(ConfigError, match="rubric-mqm asks a model, and there is none"):
+    with pytest.raises(ConfigError, match="rubric-mqm calls a model, but none is set"):
         named_evaluator(Config(), "rubric-mqm", None)
 
 
@@ -163,7 +163,7 @@ def test_the_judge_of_a_forced_editor_may_find_nothing(settings: dict[str, Any])
 
 @pytest.mark.parametrize("gate", ["guards", "pairwise", "none"])
 def test_a_judge_that_would_decide_nothing_is_refused(gate: str) -> None:
-    why = f"the judge rules does not decide in the gate {gate}"
+    why = f"the judge rules has no effect with the gate {gate}"
     with pytest.raises(ConfigError, match=why):
         Agent(judge="rules", gate=gate, model="m")
     assert Agent(judge="rules").config.effective(offline=True).gate == "rate"

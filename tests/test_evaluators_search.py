@@ -70,7 +70,7 @@ def test_local_without_notes_says_how_to_name_them() -> None:
 
 
 def test_notes_without_a_search_that_reads_them_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="knowledge: only the search local looks into notes"):
+    with pytest.raises(ConfigError, match="knowledge: only search=local reads notes"):
         open_search("none", [tmp_path / "notes.md"])
 
 
@@ -101,7 +101,7 @@ def test_notes_that_cannot_be_read_are_an_error_at_the_start(tmp_path: Path) -> 
             "endpoint:http://x/{query}#list=web.results",
             "only #key=NAME .* which must answer as",
         ),
-        ("endpoint:http://x/{query}#key=A&list=web.results", "only #key=NAME may stand behind the address"),
+        ("endpoint:http://x/{query}#key=A&list=web.results", "only #key=NAME may follow the address"),
     ],
 )
 def test_a_wrong_spec_names_the_way_out(spec: str, reason: str) -> None:

@@ -566,6 +566,13 @@ def test_a_text_that_looks_like_a_placeholder_stays_text(tmp_path: Path) -> None
             ":1: the header's charset 'klingon' is unknown",
         ),
         ("a.po", "hello\n", ":1: expected msgid"),
+        ("a.po", "domain\n", ":1: expected msgid"),
+        ("a.po", '"Language: de\\n"\n', r':1: "Language: de\\n" belongs to no msgid or msgstr; a header begins with'),
+        (
+            "a.po",
+            'msgid ""\nmsgstr ""\n\nmsgid ""\nmsgstr "x"\n',
+            ':4: msgid "" is the header, which is already in line 1',
+        ),
         ("a.po", PO.replace('msgstr[1] ""', 'msgstr[1] ""\nmsgstr[2] ""'), r":21: msgstr\[2\] is one form too many"),
         (
             "a.po",
@@ -800,6 +807,22 @@ def test_marks_of_a_catalogue(tmp_path: Path) -> None:
     assert replaced(again, {"line\n": "E\n"}, {"line\n": [fuzzy, comment]}).decode() == new.replace("D\\n", "E\\n")
     flagged = opened(tmp_path, "c.po", PO.replace("#, fuzzy, c-format", "#,c-format"))
     assert "#, fuzzy,c-format" in replaced(flagged, {"menu\x04Open": "A"}, {"menu\x04Open": [fuzzy]}).decode()
+
+
+def test_messages_of_a_domain_have_its_name_in_their_ids(tmp_path: Path) -> None:
+    header = 'msgid ""\nmsgstr "Language: {}\\n"\n\n'
+    content = header.format("de") + (
+        'msgid "a"\nmsgstr "A"\n\n#. of b\n\ndomain two\n\n'
+        + header.format("de")
+        + 'msgid "a"\nmsgstr "Z"\ndomain "messages"\nmsgctxt "c"\nmsgid "a"\nmsgstr ""\n'
+    )
+    document = opened(tmp_path, "a.po", content)
+    assert [(unit.id, unit.target, unit.notes) for unit in document.units] == [
+        ("a", "A", ()),
+        ("two/a", "Z", ()),
+        ("messages/c\x04a", None, ()),
+    ]
+    assert replaced(document, {"two/a": "Y"}).decode() == content.replace('"Z"', '"Y"')
 
 
 def test_comments_and_flags_of_obsolete_messages_are_not_those_of_the_next(tmp_path: Path) -> None:
@@ -1079,7 +1102,7 @@ def test_the_command_refuses_what_it_cannot_do(shell: Shell) -> None:
     (shell.folder / "a.po").write_text(PO, encoding="utf-8")
     shell.write("u.jsonl", '{"id": "line\\n", "target": "Z\\n"}')
     done = shell("units ./a.po --set u.jsonl -o en.txt")
-    assert (done.code, done.last) == (1, "mtagent: en.txt: is there already; --force replaces it")
+    assert (done.code, done.last) == (1, "mtagent: en.txt: already exists; --force replaces it")
     assert shell("units a.po --set u.jsonl -o en.txt --force").code == 0
     assert shell("units a.xlf --set u.jsonl").code == 2
     assert shell("units a.xlf b.xlf --set u.jsonl -o o.xlf").code == 2
@@ -1134,7 +1157,7 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
             counts["marked"] += _is_marked(document, unit, target, new)
     print(f"{ending}: {dict(counts)}")  # noqa: T201 - the table in docs/reference/formats.md
     assert counts["read"] >= 0.9 * len(paths)
-    assert counts["read by lxml or polib"] >= 0.85 * counts["written"]  # polib reads no UTF-16
+    assert counts["read by lxml or polib"] >= 0.75 * counts["written"]  # polib: no UTF-16, no domains
 
 
 @pytest.mark.data

@@ -54,6 +54,23 @@ def test_utf16_is_for_tables_only(name: str, tmp_path: Path) -> None:
         read(FORMATS[name], tmp_path / "file")
 
 
+@pytest.mark.parametrize("encoding", [None, "utf-16-le", "windows-1252"])
+def test_a_table_in_utf16_that_is_cut_off_is_not_taken_for_another_encoding(
+    encoding: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("source,target\na,å\n".encode("utf-16")[:-1])
+    reader = formats.with_columns(FORMATS["csv"], path, {}, encoding)
+
+    with pytest.raises(InputError, match=r"a\.csv:2: is UTF-16 by its byte order mark.*cut off: restore it") as refused:
+        read(reader, path)
+
+    assert "--encoding" not in str(refused.value)
+    path.write_bytes("source,target\na,å\n".encode("utf-16-le")[:-1])  # without a mark, the option decides
+    with pytest.raises(InputError, match="give the right --encoding"):
+        read(formats.with_columns(FORMATS["csv"], path, {}, "utf-16-le"), path)
+
+
 @ALL
 def test_a_missing_file_a_folder_and_a_forbidden_file_are_refused(form: Format, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: no such file"):

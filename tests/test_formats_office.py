@@ -129,6 +129,96 @@ def test_a_bookmark_within_a_text_does_not_become_empty(tmp_path: Path) -> None:
     assert f"{begin}{eins}{end}" in new
 
 
+def text_box(text: str) -> str:
+    """A text box as Word writes it: once for new programs and once for old ones."""
+    paragraph = f"<w:txbxContent><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:txbxContent>"
+    return (
+        '<w:r><mc:AlternateContent xmlns:mc="x"><mc:Choice Requires="wps"><w:drawing>'
+        f"{paragraph}</w:drawing></mc:Choice><mc:Fallback><w:pict>{paragraph}</w:pict></mc:Fallback>"
+        "</mc:AlternateContent></w:r>"
+    )
+
+
+def test_a_text_that_a_document_repeats_for_older_programs_is_one_unit(tmp_path: Path) -> None:
+    document = opened(word_paragraph(tmp_path, text_box("In a box") + "<w:r><w:t>Beside it</w:t></w:r>"))
+
+    texts = [unit.source for unit in document.units]
+    assert texts[:2] == ["In a box", "Beside it"]
+    assert texts.count("In a box") == 1
+    new = replaced(document, {document.units[0].id: "Im Kasten"})
+    assert parts_of(new)["word/document.xml"].decode().count(">Im Kasten</w:t>") == 2
+    (tmp_path / "b.docx").write_bytes(new)
+    again = opened(tmp_path / "b.docx")
+    assert [unit.source for unit in again.units] == ["Im Kasten", *texts[1:]]
+
+
+def test_other_texts_for_older_programs_stay_units(tmp_path: Path) -> None:
+    box = text_box("In a box").replace("<w:pict>", "<w:pict><w:p><w:r><w:t>See a newer Word</w:t></w:r></w:p>")
+    document = opened(word_paragraph(tmp_path, box))
+
+    assert [unit.source for unit in document.units[:3]] == ["In a box", "See a newer Word", "In a box"]
+
+
+def mark(kind: str) -> str:
+    return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
+def field(instruction: str, result: str, more: str = "") -> str:
+    """A field as Word writes it, in several runs; its result may have more runs than the first."""
+    code = f'<w:r><w:instrText xml:space="preserve"> {instruction} </w:instrText></w:r>'
+    return f"{mark('begin')}{code}{mark('separate')}<w:r><w:t>{result}</w:t></w:r>{more}{mark('end')}"
+
+
+BEFORE, AFTER = '<w:r><w:t xml:space="preserve">See </w:t></w:r>', "<w:r><w:t>.</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("content", "source"),
+    [
+        (field("HYPERLINK &quot;https://example.org&quot;", "our page"), "See <1>our page</1>."),
+        (field('HYPERLINK \\l "top"', "page", field("PAGEREF top", "7") + AFTER), "See <1>page<2/>.</1>."),
+        (field("REF top", "the first chapter"), "See <1/>."),
+        (field("DATE", "1 May"), "See <1/>."),
+        (field("SEQ Figure", "one"), "See <1/>."),
+        ('<w:fldSimple w:instr=" SEQ Figure "><w:r><w:t>one</w:t></w:r></w:fldSimple>', "See <1/>."),
+        ('<w:fldSimple w:instr="HYPERLINK x"><w:r><w:t>one</w:t></w:r></w:fldSimple>', "See <1>one</1>."),
+        ("<w:r>" + field("HYPERLINK x", "one").replace("<w:r>", "").replace("</w:r>", "") + "</w:r>", "See <1/>."),
+        (f'<w:ins w:id="1">{mark("begin")}</w:ins>{field("HYPERLINK x", "one")}{mark("end")}', None),
+    ],
+)
+def test_the_text_of_a_link_is_translated_and_computed_fields_stay(
+    tmp_path: Path, content: str, source: str | None
+) -> None:
+    document = opened(word_paragraph(tmp_path, BEFORE + content + AFTER))
+
+    if source is None:  # the field and the change cross each other
+        assert "See" not in [unit.source[:3] for unit in document.units]
+        return
+    assert document.units[0].source == source
+    link = source.replace("See", "Siehe").replace("our page", "unsere Seite")
+    new = replaced(document, {document.units[0].id: link})
+    text = parts_of(new)["word/document.xml"].decode()
+    assert text.count("w:fldCharType") == content.count("w:fldCharType")
+    (tmp_path / "b.docx").write_bytes(new)
+    assert opened(tmp_path / "b.docx").units[0].source == link
+    docx.Document(str(tmp_path / "b.docx"))
+
+
+def test_a_table_of_contents_stays_and_texts_around_it_do_not(tmp_path: Path) -> None:
+    entry = f"<w:p>{field('HYPERLINK x', 'A chapter')}</w:p>"
+    start = f"{mark('begin')}<w:r><w:instrText>TOC \\o</w:instrText></w:r>{mark('separate')}"
+    contents = f"{start}<w:r><w:t>The first chapter</w:t></w:r></w:p>{entry}{entry}<w:p>{mark('end')}"
+    document = opened(word_paragraph(tmp_path, f"{BEFORE}{contents}<w:r><w:t>After it</w:t></w:r>"))
+
+    assert [unit.source for unit in document.units[:3]] == [
+        "See ",
+        "After it",
+        "Read <1>this</1> first,\tthen\nthe rest.",
+    ]
+    unclosed = opened(word_paragraph(tmp_path, f"{start}</w:p>{entry}<w:p>"))
+    assert unclosed.units[0].source == "<1>A chapter</1>", "no end, so nothing tells how far it reaches"
+
+
 def test_a_text_after_a_blank_run_of_a_cell_stays_in_a_run(tmp_path: Path) -> None:
     workbook = openpyxl.Workbook()
     workbook.active["A1"] = "Price"

@@ -252,7 +252,7 @@ def test_endless_input_is_an_error_that_names_the_bound(
         shell.folder, "postedit", "-s", "-", "-t", "es.txt", "-l", "en-es", "--format", "lines", stdin="x" * 20_000
     )
     assert done.code == 1
-    bound = "is longer than 1e-05 GiB, the most that is copied: give a file, or set MTAGENT_SPOOL_GIB to more"
+    bound = "is longer than 1e-05 GiB, the maximum that is copied: give a file, or set MTAGENT_SPOOL_GIB to more"
     assert f"mtagent: standard input: {bound}" in done.err
     assert left(spools) == []
 

@@ -133,6 +133,17 @@ def test_a_text_that_would_change_the_structure_is_refused(
     assert problem in str(fault(document, unit, target))
 
 
+def test_deep_quotes_and_lists_are_read_or_refused_with_their_line(tmp_path: Path) -> None:
+    items = "\n".join(f"{'  ' * depth}- item number {'x' * (depth + 1)}" for depth in range(60))
+
+    assert sources(opened(tmp_path, "a.md", f"Text\n\n{'> ' * 99}deep\n")) == ["Text", "deep"]
+    assert len(opened(tmp_path, "a.md", "\n".join(items.splitlines()[:49])).units) == 49
+    for content in (f"Text\n\n{'> ' * 100}deep\n", f"Text\n\n{items}", f"Text\n\n{'- ' * 2000}deep\n"):
+        with pytest.raises(InputError, match=r"a\.md:\d+: quotes and lists are nested more than 100 deep") as refused:
+            opened(tmp_path, "a.md", content)
+        assert f"a.md:{52 if content.endswith('x') else 3}:" in str(refused.value)
+
+
 def test_lines_of_an_underlined_heading_stay(tmp_path: Path) -> None:
     document = opened(tmp_path, "a.md", "Two\nlines\n---\n")
 

@@ -192,6 +192,17 @@ def test_strings_have_keys_notes_and_what_apple_reads(tmp_path: Path) -> None:
     assert replaced(document, dict(expected)) == document.data
 
 
+def test_the_last_of_repeated_keys_counts_in_strings(tmp_path: Path) -> None:
+    english = '"a" = "Old";\n"b" = "B";\n"a" = "New";\n'
+    document = opened(tmp_path, "de.strings", '"a" = "Alt";\n"a" = "Neu";\n', english)
+    assert [(unit.id, unit.source, unit.target, unit.line) for unit in document.units] == [
+        ("a", "New", "Neu", 2),
+        ("b", "B", None, 1),
+    ]
+    assert replaced(document, {"a": "N"}) == b'"a" = "Alt";\n"a" = "N";\n'
+    assert replaced(document, {"b": "B"}) == b'"a" = "Alt";\n"a" = "Neu";\n"b" = "B";\n'
+
+
 @pytest.mark.parametrize(
     ("targets", "old", "new"),
     [
@@ -265,6 +276,7 @@ ANDROID = """<?xml version="1.0" encoding="utf-8"?>
         <item>Mo</item>
     </string-array>
     <color name="red">#f00</color>
+    <public type="string" name="open" id="0x7f040001"/>
 </resources>
 """
 ANDROID_EN = """<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
@@ -722,7 +734,6 @@ def test_a_broken_qt_file_is_refused(tmp_path: Path) -> None:
         ("m.properties", b"a=1\nb\0=2", ":2: has a NUL"),
         ("m.properties", '<?xml version="1.0"?><properties/>', ":1: is XML, not lines of KEY=TEXT"),
         ("m.properties", " \n", ": is empty"),
-        ("L.strings", '"a" = "1";\n\na = "2";', ":3: the key 'a' is already used in line 1; remove one of them"),
         ("L.strings", '"a" = "1";\n"b" = "2', r":2: this text doesn't end; close its quote \(is the file cut off\?\)"),
         ("L.strings", '"a" = "1";\n/* "b" = "2";', ":2: this comment doesn't end"),
         ("L.strings", '"a" = "1";\n"b" = "2"', r":2: this entry doesn't end with ; \(is the file cut off\?\)"),

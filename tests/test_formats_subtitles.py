@@ -157,13 +157,36 @@ def test_lines_are_wrapped_evenly() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "units"),
+    [
+        ("a.srt", "\n1\n\n0:0:1,5-->0:0:2.250 X1:1\nA.\n2\n0:03 --> 0:03\n{\\an8}B.\n", {"1": "A.", "2": "{\\an8}B."}),
+        ("a.srt", "00:00:01,000 --> 00:00:02,000\nA.\n\n00:00:01,500 --> 00:00:02,500\nB.\n", {"1": "A.", "2": "B."}),
+        ("a.srt", "7\n00:00:01,0 --> 00:00:02,0\nA.\n\n7\n00:00:03,0 --> 00:00:04,0\nB.\n", {"1": "A.", "2": "B."}),
+        ("a.srt", "5\n00:00:01,0 --> 00:00:02,0\n42.\n43\n\n6\n0:03,0 --> 0:04,0\nB.\n", {"5": "42.\n43", "6": "B."}),
+        ("a.vtt", "WEBVTT\n\nlost\n\na b\n00:01.000 --> 00:02.000 line:0\n<v Ann>A.</v>\n", {"a b": "<v Ann>A.</v>"}),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n00:03.000 --> 00:04.000\nB.\n", {"1": "", "2": "B."}),
+        ("a.vtt", "WEBVTT\n\n2\n00:01.000 --> 00:02.000\nA.\n\n00:03.000 --> 00:04.000\nB.\n", {"1": "A.", "2": "B."}),
+    ],
+)  # fmt: skip
+def test_what_players_show_is_read(tmp_path: Path, name: str, content: str, units: dict[str, str]) -> None:
+    document = opened(tmp_path, content, name=name)
+
+    assert {unit.id: unit.source for unit in document.units} == units
+    for unit in document.units:
+        if unit.source:
+            new = replaced(document, {unit.id: "N."}).decode()
+            assert new == content.replace(unit.source, "N.")
+
+
+@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.srt", "1\n00:00:02,000 --> 00:00:01,000\na\n", "a.srt:2: the cue ends before it begins"),
         ("a.srt", "1\n-00:00:02,000 --> 00:00:03,000\na\n", "a.srt:2: expected the times of a cue"),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\nb\n", "a.srt:5: expected the times .* no blank line"),
         ("a.srt", "x\n00:00:01,000 --> 00:00:02,000\na\n", "a.srt:1: expected the number of a cue, not 'x'"),
-        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n1\n00:00:03,000 --> 00:00:04,000\nA\n", "a.srt:5: .*already"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02:000\na\n", "a.srt:2: expected the times of a cue"),
+        ("a.vtt", "WEBVTT\n\n00:00:01.000 --> 00:00:1d.000\na\n", "a.vtt:3: expected the times of a cue"),
         ("a.vtt", "00:00:01.000 --> 00:00:02.000\na\n", "a.vtt:1: the first line must be WEBVTT"),
         ("a.vtt", "WEBVTT\n", "a.vtt: has no cues"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,34 @@ def test_exact_matches_are_taken_without_a_call_and_left_alone(project: Shell, s
     assert 'Hola <x id="1"/> mundo.' in (project.folder / "out.xlf").read_text(encoding="utf-8")
     without = project("postedit app.xlf --no-own-memory -o plain.xlf --details p.jsonl", *model)
     assert "translation memory" not in without.err
+
+
+def test_exact_matches_fill_empty_targets_without_a_model(project: Shell) -> None:
+    command = "postedit app.xlf --memory m.tmx --in-place --lock"
+    done = project(f"{command} --details d.jsonl")
+    assert done.code == 0, done.err
+    details = {chain["id"]: chain for chain in project.objects("d.jsonl")}
+    for name, text in (("again", "Borre ya 3 archivos"), ("new", "Hola <1/> mundo.")):
+        assert details[name]["text"] == text
+        assert {step["cause"]["kind"] for step in details[name]["stages"]} == {"memory"}
+    written = (project.folder / "app.xlf").read_text(encoding="utf-8")
+    assert 'Hola <x id="1"/> mundo.' in written
+    assert "1 not in the run: no target, and no model or MT system to translate with" in done.err
+    assert "nothing to work on; no model was asked" in project(command).err
+    assert (project.folder / "app.xlf").read_text(encoding="utf-8") == written
+
+
+def test_a_file_without_any_target_is_filled_from_the_memory(project: Shell) -> None:
+    untranslated = re.sub(r"<target.*?</target>", "", XLIFF)
+    (project.folder / "app.xlf").write_text(untranslated, encoding="utf-8")
+    done = project("postedit app.xlf --memory m.tmx -o out.xlf")
+    assert done.code == 0, done.err
+    assert "as approved in the translation memory" in done.err
+    assert 'Hola <x id="1"/> mundo.' in (project.folder / "out.xlf").read_text(encoding="utf-8")
+    project.write("s.jsonl", '{"id": "a", "source": "Hello <1/> world."}', '{"id": "b", "source": "Unknown."}')
+    mixed = project("postedit -s s.jsonl -l en-es --memory m.tmx -o s2.jsonl")
+    assert mixed.code == 3, mixed.err
+    assert project.objects("s2.jsonl")[0]["translation"] == "Hola <1/> mundo."
 
 
 def test_similar_texts_are_shown_and_only_where_there_are_some(project: Shell) -> None:

@@ -469,8 +469,8 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
         ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
-        ("--batch --repeat 2", "start each repeat by itself"),
-        ("--batch --llm local", "llm: local is set beside base_url, whose server would be asked instead"),
+        ("--batch --repeat 2", "start each repeat separately"),
+        ("--batch --llm local", "llm: local is set beside base_url, whose server would be called instead"),
         ("--batch --translator command:cat", "translate first without batch"),
         ("--batch --judge gemba-mqm --judge pairwise --gate gain", "set calibration or another gate"),
     ],
@@ -561,7 +561,7 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     results.write_text('{"custom_id": "x", "response": {}}\n{"custom', encoding="utf-8")
     assert "mine.jsonl:2: expected a line of a batch" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_text('{"custom_id": "x", "response": {}}\n', encoding="utf-8")
-    assert "has no result of a request in" in translate(job, server, "out", "--batch", "read", "files").last
+    assert "has no results of requests in" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_bytes((folder / "requests-0001.jsonl").read_bytes())
     assert "mine.jsonl:1: is a request" in translate(job, server, "out", "--batch", "read", "files").last
     results.unlink()

@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.config import Config, load
 from mtagent.errors import BudgetSpent, ConfigError
-from mtagent.jobs import engines
+from mtagent.jobs import tables
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.tables import LEDGER, TableImprover
@@ -46,7 +46,7 @@ class Loop:
 @pytest.fixture
 def job(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """``await job(name, engine, **settings)`` improves twelve segments, and returns the run; shards have five."""
-    monkeypatch.setattr(engines, "SHARD", 5)
+    monkeypatch.setattr(tables, "SHARD", 5)
     with (tmp_path / "given.jsonl").open("w", encoding="utf-8") as file:
         for number in range(12):
             translation = f"El gato número {number} se sentó errado aquí."
@@ -144,7 +144,7 @@ async def test_failed_segments_keep_their_replies_for_the_next_time(job: Callabl
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"context": 2}, "context: segments would have to wait"), ({"gate": "gain"}, "gate gain: is settled with edits")],
+    [({"context": 2}, "context: segments would have to wait"), ({"gate": "gain"}, "gate gain: depends on edits")],
 )
 async def test_settings_that_tie_segments_together_are_refused(
     settings: dict[str, Any], message: str, job: Callable[..., Any], tmp_path: Path

@@ -339,7 +339,7 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
         "r": IMPROVED, "r --systems given": TRANSLATIONS, "ratings --systems final": IMPROVED
     }.items():  # fmt: skip
         assert list(submitted(improved(f"export {line} --format wmt25").out).values()) == texts
-    several = "wmt25 has room for one system; choose it with --systems given|final"
+    several = "wmt25 holds one system; choose it with --systems given|final"
     refused(improved, "export r --format wmt25 --systems final,given", several)
     refused(improved, "export ratings --format wmt25", "choose it with --systems given|postedit|final")
 
@@ -463,7 +463,7 @@ def test_segments_of_a_rating_run_that_are_called_alike_stay_apart(shell: Shell)
 def test_what_is_there_already_is_replaced_only_with_force(improved: Shell) -> None:
     for form, output in (("marot", "m.tsv"), ("wmt25", "s.jsonl"), ("csv", "o.csv")):
         improved.write(output, "mine")
-        refused(improved, f"export r --format {form} -o {output}", f"{output}: is there already; --force replaces it")
+        refused(improved, f"export r --format {form} -o {output}", f"{output}: already exists; --force replaces it")
         assert improved.read(output) == ["mine"]
         assert improved(f"export r --format {form} -o {output} --force").code == 0
         assert improved.read(output) != ["mine"]
@@ -560,7 +560,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
             2,
             "--systems needs a --format for other tools: mtme, marot, wmt25, pearmut, stages",
         ),
-        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
+        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like, -s"),
         ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': has no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import docx
 import polib
 import pytest
 import yaml
 from lxml import etree
 
-from bench.harness import simulator
 from mtagent.config import load
 from mtagent.errors import MtagentError
 from mtagent.formats import document_format
 from mtagent.formats.documents import LocalizationFile, fault
-from mtagent.formats.localization import NamedFile, Written
+from mtagent.formats.localization import NamedFile, OpenDocuments, Written
 from mtagent.formats.lock import Lock, hashes_of
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs
@@ -67,13 +67,6 @@ def project(shell: Shell) -> Shell:
         folder.mkdir(parents=True)
         (folder / "app.po").write_text(PO.replace("Language: es", f"Language: {language}"), encoding="utf-8")
     return shell
-
-
-@pytest.fixture(scope="module")
-def shaking() -> Iterator[str]:
-    """A server whose model moves, drops, doubles and invents tags in every stage."""
-    with simulator("--behaviour", "tests.simulator.chain:tags", lifetime=3000) as base_url:
-        yield base_url
 
 
 def opened(path: Path) -> LocalizationFile:
@@ -310,7 +303,7 @@ def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("app.xlf locales --source-lang en", "several files need a folder: name it with -o"),
+        ("app.xlf locales --source-lang en", "several files need an output folder: name it with -o"),
         ("app.xlf -o a.xlf --in-place", "-o and --in-place do not go together"),
         ("app.xlf --backup", "--backup needs --in-place"),
         ("app.xlf --lock -o a.xlf", "--lock needs --in-place"),
@@ -331,7 +324,7 @@ def test_options_that_do_not_go_together_are_refused(project: Shell, arguments: 
         ("en.txt", "en.txt: the name tells no format of localization files"),
         ("*.nothing", "*.nothing: no file has such a name"),
         ("app.xlf missing.po", "missing.po: no such file or directory"),
-        ("app.xlf -o en.txt", "en.txt: is there already; --force replaces it"),
+        ("app.xlf -o en.txt", "en.txt: already exists; --force replaces it"),
         ("locales --source-lang en -o en.txt/out", "en.txt: is a file; several files are written into a folder"),
         ("locales --source-lang en --in-place --lock=no/a.lock", "no/a.lock: the folder no does not exist"),
         ("locales --source-lang en -o en.txt", "en.txt: is a file; several files are written into a folder"),
@@ -360,6 +353,39 @@ def test_a_run_is_exported_into_its_file_with_peoples_decisions(project: Shell) 
     assert targets(project.folder / "final.xlf")["key"] == "Pulsa <1>una tecla</1> ya."
     other = project("export r -o other.po --like locales/es/app.po")
     assert (other.code, "has none of the run's texts, which are of app.xlf" in other.err) == (1, True)
+
+
+@pytest.mark.parametrize("sources", ["en/app.json", "en"])
+def test_a_run_on_a_file_with_one_language_is_exported_with_its_sources(shell: Shell, sources: str) -> None:
+    for folder, go, see in (("en", "Go there.", "See %s."), ("de", "Geh hin .", "Siehe %s .")):
+        (shell.folder / folder).mkdir()
+        shell.write(f"{folder}/app.json", json.dumps({"go": go, "see": see}))
+    assert shell(f"postedit de/app.json -s {sources} -o new.json --name r").code == 0
+    assert shell("revert r go --edit 1").code == 0
+
+    done = shell(f"export r -o final.json --like de/app.json -s {sources}")
+
+    assert done.code == 0, done.err
+    assert shell.read("final.json") == ['{"go": "Geh hin .", "see": "Siehe %s."}']
+    refused = shell("export r -o other.json --like de/app.json").last
+    assert "has the texts of one language; name the file with the sources" in refused
+    assert shell(f"export r -o {sources} --like de/app.json -s {sources} --force").code == 1
+    assert shell.read("en/app.json") == ['{"go": "Go there.", "see": "See %s."}']
+    assert "-s en: is for localization files" in shell("export r -o a.txt -s en").last
+
+
+def test_a_run_on_a_catalogue_of_several_languages_is_exported_into_its_own(shell: Shell) -> None:
+    texts = {
+        lang: {"stringUnit": {"state": "translated", "value": value}}
+        for lang, value in (("de", "Geh hin ."), ("fr", "Allez ."))
+    }
+    catalogue = {"sourceLanguage": "en", "strings": {"Go there.": {"localizations": texts}}, "version": "1.0"}
+    shell.write("a.xcstrings", json.dumps(catalogue))
+    assert shell("postedit a.xcstrings -l en-de -o new.xcstrings --name r").code == 0
+
+    assert shell("export r -o final.xcstrings --like a.xcstrings").code == 0
+
+    assert shell.read("final.xcstrings") == shell.read("new.xcstrings") != shell.read("a.xcstrings")
 
 
 @pytest.mark.parametrize(
@@ -402,6 +428,41 @@ def test_what_people_do_to_a_file_during_the_run_stays(project: Shell, old: str,
     assert after == expected
 
 
+class _FewKept(OpenDocuments):
+    MOST_KEPT = 3
+
+
+def test_a_file_is_parsed_again_only_if_it_or_its_source_has_changed(project: Shell) -> None:
+    source, target = project.folder / "en.json", project.folder / "es.json"
+    source.write_text('{"cat": "The cat sat here."}', encoding="utf-8")
+    target.write_text('{"cat": "El gato"}', encoding="utf-8")
+    form, documents = document_format(target), OpenDocuments()
+
+    def read() -> LocalizationFile:
+        return documents.open(form, target, source, "es")
+
+    first = read()
+    assert read() is first
+    times = target.stat()
+    target.write_text('{"cat": "El pato"}', encoding="utf-8")
+    os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
+    second = read()
+    assert [unit.target for unit in second.units] == ["El pato"]
+    source.write_text('{"cat": "The duck sat here."}', encoding="utf-8")
+    assert [unit.source for unit in read().units] == ["The duck sat here."]
+    assert documents.open(form, target, source, "pt") is not read()
+
+
+def test_few_documents_are_kept(project: Shell) -> None:
+    paths = [project.folder / f"locales/{language}/app.po" for language in ("es", "pt")]
+    forms = [document_format(path) for path in paths]
+    documents = _FewKept()
+    first = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
+    again = [documents.open(form, path, None, None) for form, path in zip(forms, paths, strict=True)]
+    assert [len(document.units) for document in first] == [2, 2]
+    assert [document is kept for document, kept in zip(first, again, strict=True)] == [True, False]
+
+
 def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> None:
     entries = []
     for number in range(800):
@@ -426,6 +487,57 @@ def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> No
         for leftover in project.folder.glob(".mtagent-*.tmp"):
             leftover.unlink()
     assert outcomes <= {old, new}
+
+
+def written_big(path: Path, texts: list[str]) -> list[str]:
+    """Write ``texts`` as a translation into a Word document or an XLIFF file; further words of its command."""
+    if path.suffix == ".docx":
+        source = path.with_name(f"source-{path.name}")
+        for name, content in ((source, [f"The cat {n} sat here." for n in range(len(texts))]), (path, texts)):
+            document = docx.Document()
+            for text in content:
+                document.add_paragraph(text)
+            document.save(str(name))
+        return ["-s", source.name, "-l", "en-es"]
+    unit = '<trans-unit id="u{}"><source>The cat {} sat here.</source><target>{}</target></trans-unit>\n'
+    units = "".join(unit.format(number, number, text) for number, text in enumerate(texts))
+    head = XLIFF.partition('<trans-unit id="cat">')[0]
+    path.write_text(f"{head}{units}</body></file></xliff>\n", encoding="utf-8")
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["big.docx", "big.xlf"])
+def test_kill_at_random_moments_leaves_the_old_or_the_new_document(project: Shell, name: str) -> None:
+    path = project.folder / name
+    options = written_big(path, [f"El gato {number} se sentó aquí" for number in range(600)])
+    old = path.read_bytes()
+    command = ["postedit", name, *options, "--in-place", "--lock"]
+    with start(project.folder, *command) as process:
+        assert "600 units have a new target" in process.communicate(timeout=100)[1]
+    new = path.read_bytes()
+    chance = random.Random(1)
+    killed = set()
+    for attempt in range(12):
+        path.write_bytes(old)
+        (project.folder / "mtagent.lock").unlink(missing_ok=True)
+        with start(project.folder, *command) as process:
+            # The run is stored, so that it only writes; half of the kills wait until the file is being written.
+            while attempt % 2 and process.poll() is None and path.stat().st_size == len(old):
+                if list(project.folder.glob(".mtagent-*.tmp")):
+                    break
+                time.sleep(0.0005)
+            time.sleep(chance.uniform(0, 0.01 if attempt % 2 else 3))
+            process.kill()
+            process.communicate(timeout=100)
+        assert path.read_bytes() in (old, new)
+        killed.add(process.returncode)
+        for leftover in project.folder.glob(".mtagent-*.tmp"):
+            leftover.unlink()
+        assert project(" ".join(command)).code == 0
+        assert path.read_bytes() == new
+    assert -signal.SIGKILL in killed
 
 
 # -- tags
@@ -503,7 +615,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
     assert "keep the old one, because the new one cannot be written" in remarks
     for options, paths in groups.items():
         again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
-        assert "nothing to work on; no model was asked" in again.err, again.err
+        assert "nothing to process; no model was called" in again.err, again.err
 
 
 READERS = {
@@ -552,7 +664,7 @@ def test_no_broken_tag_reaches_a_file_with_sources(data: Path, shell: Shell, sha
                 changed += 1
         READERS[ending](path)
         again = shell(command, *with_model(shaking), *options)
-        assert "nothing to work on; no model was asked" in again.err, again.err
+        assert "nothing to process; no model was called" in again.err, again.err
     assert worked_on
     assert changed
 
@@ -610,10 +722,9 @@ def test_a_second_run_with_the_lock_has_nothing_to_do(locked: Shell) -> None:
         ["locales/pt/app.po", "menu\\4The cat sat here."],
     ]
     done = locked(LOCKED)
-    assert (done.code, "nothing to work on; no model was asked" in done.err) == (0, True), done.err
+    assert (done.code, "nothing to process; no model was called" in done.err) == (0, True), done.err
     assert "6 not in the run: done before, by the lock file" in done.err
     assert locked.read("mtagent.lock") == lock
-    assert locked("postedit --frozen app.xlf locales").code == 1, "the text without a target is new"
 
 
 def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
@@ -626,6 +737,17 @@ def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
     done = project("postedit --frozen locales")
     assert (done.code, "locales/es/app.po:11: 'Hello small world.' is new or changed" in done.err) == (1, True)
     assert len(project.runs()) == 1
+
+
+def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shell) -> None:
+    done = locked("postedit --frozen app.xlf locales")
+    assert (done.code, "app.xlf:8: 'new' is new or changed" in done.err) == (1, True), done.err
+    assert "1 text without a target, and no model or MT system to translate with" in done.last
+    assert done.last.endswith("or leave such texts out with --not new")
+    done = locked("postedit --frozen app.xlf locales --base-url http://127.0.0.1:9/v1 --model m")
+    assert (done.code, "1 text new or changed since mtagent.lock was written" in done.last) == (1, True), done.err
+    done = locked("postedit --frozen app.xlf locales --not new")
+    assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True), done.err
 
 
 def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:
@@ -661,7 +783,7 @@ def test_lines_of_both_branches_count_after_a_merge_and_a_conflict_is_named(lock
     header, *lines = locked.read("mtagent.lock")
     other = lines[0].rpartition("\t")[0] + "\t0123456789abcdef"
     lock.write_text("\n".join([header, *lines, other, ""]), encoding="utf-8")
-    assert "nothing to work on" in locked(LOCKED).err
+    assert "nothing to process" in locked(LOCKED).err
     lock.write_text("\n".join([header, *lines[:2], "<<<<<<< HEAD", *lines[2:], ""]), encoding="utf-8")
     done = locked(LOCKED)
     assert (done.code, "mtagent.lock:4: expected a file, an id and two hashes" in done.err) == (1, True), done.err
@@ -777,7 +899,7 @@ def test_the_more_specific_language_of_instructions_wins(shell: Shell) -> None:
         ("--instructions es=empty.md", "empty.md: is empty: write the instructions into it"),
         ("--instructions klingonese=es.md", "unknown language 'klingonese'"),
         ("--instructions es=es.md --instructions spa=es.md", "es is given twice"),
-        ("--instructions es.md --instructions es.md", "give one file for all languages"),
+        ("--instructions es.md --instructions es.md", "give only one file for all languages"),
     ],
 )
 def test_instructions_that_cannot_be_used_are_refused(project: Shell, options: str, message: str) -> None:
@@ -903,7 +1025,7 @@ async def test_everything_that_is_known_of_a_text_reaches_translator_editor_proo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("a.po b.po --source-lang en -o out.po", "-o out.po: is the name of a file, and there may be several"),
+        ("a.po b.po --source-lang en -o out.po", "-o out.po: is the name of a file, but there may be several"),
         ("a.po --source-lang en -o out.xlf", "-o out.xlf: a.po stays po; name it with .po"),
     ],
 )

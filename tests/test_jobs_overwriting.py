@@ -139,7 +139,7 @@ def test_a_resumed_run_replaces_only_what_it_wrote_itself_as_it_is_now(files: Sh
     assert files.postedit("--name r -o o.txt --details d.jsonl").code == 0
     for line in ("-o notes.txt", "-o es.txt", "-o o.txt --details notes.txt", "-o o.txt --limit 1"):
         done = files.postedit(f"--name r {line}")
-        assert (done.code, "is there already; --force replaces it" in done.last) == (1, True), line
+        assert (done.code, "already exists; --force replaces it" in done.last) == (1, True), line
     written = (files.folder / "o.txt").read_bytes()
     files.write("o.txt", "corrected by hand")
     assert "o.txt: is there already" in files.postedit("--name r -o o.txt").last

@@ -126,7 +126,7 @@ def test_a_report_and_an_export_read_standard_input_once(folder: Path) -> None:
     [
         ("nowhere", "no such folder"),
         ("en.txt", "is a file; name its folder"),
-        ("empty", "has no prompt, which would be a file"),
+        ("empty", "has no prompts; a prompt is a file"),
     ],
 )
 def test_prompts_that_are_not_there_are_told(name: str, reason: str, shell: Shell) -> None:

@@ -125,8 +125,8 @@ def test_what_is_known_about_the_texts_reaches_the_evaluator(settings: dict[str,
 
 
 @pytest.mark.parametrize(("settings", "complaint"), [
-    ({"store": "s.db"}, "store: does nothing for ratings"), ({"stages": "tp"}, "stages: does nothing"),
-    ({"run": "r"}, "run: does nothing"), ({"budget": 1.0}, "budget: the price of .* is unknown"),
+    ({"store": "s.db"}, "store: has no effect on ratings"), ({"stages": "tp"}, "stages: has no effect"),
+    ({"run": "r"}, "run: has no effect"), ({"budget": 1.0}, "budget: the price of .* is unknown"),
 ])  # fmt: skip
 def test_a_setting_that_would_do_nothing_for_ratings_is_refused(settings: dict[str, Any], complaint: str) -> None:
     llm = ScriptedLLM(lambda messages, purpose: '{"errors": []}')

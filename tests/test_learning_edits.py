@@ -242,7 +242,7 @@ def test_a_judge_that_fails_for_an_edit_fails_that_edit_alone_and_is_named(shell
 @pytest.mark.parametrize(("more", "error"), [
     ({"teacher": "gemba-da"}, "teacher: gemba-da is one of the judges"),
     ({"judges": ("gemba-da", "gemba-da")}, "judge: gemba-da is named twice"),
-    ({"judges": None}, "name the judges"),
+    ({"judges": None}, "name the gate's judges"),
     ({"teacher": "nobody"}, "no evaluator 'nobody'"),
     ({"teacher": "gemba-da:temperature=hot"}, "teacher gemba-da: temperature: "),
 ])  # fmt: skip
@@ -258,7 +258,7 @@ def test_ratings_and_unknown_runs_are_refused(shell: Shell) -> None:
     edits_of(shell, 2)
     with Store(shell.folder / "store.db") as store:
         stored.start(store, "ratings", kind="rating").finish()
-    with pytest.raises(ConfigError, match="run 'ratings': holds ratings and no edits"):
+    with pytest.raises(ConfigError, match="run 'ratings': has ratings and no edits"):
         judge(model(), "ratings")
     with pytest.raises(StoreError, match="there is no run 'none'"):
         judge(model(), "none")

@@ -54,7 +54,7 @@ def test_what_cannot_be_wanted_is_refused() -> None:
     for wanted in (0, 1.1, -1, math.nan):
         with pytest.raises(ConfigError, match="cannot be wanted"):
             best_threshold(SIX, wanted)
-    with pytest.raises(ConfigError, match="0 texts at a threshold"):
+    with pytest.raises(ConfigError, match="fewest 0: at least one text"):
         best_threshold(SIX, 0.5, 0)
 
 

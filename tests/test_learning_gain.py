@@ -242,7 +242,7 @@ def test_what_cannot_be_learnt_from_is_said_in_a_line() -> None:
     for pairs, message in (
         (world(27), r"27 pairs with all scores: at least 30 are needed"),
         (world(30, human_after=world(30).human_before), r"the same gain \(0\) in all 30 pairs"),
-        (world(30, groups=np.zeros(30)), "all 30 pairs are of one document"),
+        (world(30, groups=np.zeros(30)), "all 30 pairs are from one document"),
     ):
         with pytest.raises(InputError, match=message):
             learn(pairs)
@@ -329,7 +329,7 @@ def test_no_document_is_in_both_halves_and_the_sample_is_as_large_as_asked(seed:
 def test_a_sample_that_leaves_nothing_is_refused() -> None:
     with pytest.raises(InputError, match=r"--sample 300: there are 300 pairs of 100 documents"):
         learnt_groups(np.full(100, 3), sample=300)
-    with pytest.raises(InputError, match="two at least are needed"):
+    with pytest.raises(InputError, match="at least two are needed"):
         learnt_groups(np.full(1, 3))
 
 

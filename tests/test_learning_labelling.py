@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.learning.gain import RIDGE
-from mtagent.learning.labelling import by_leverage
+from mtagent.learning.gain import RIDGE, by_leverage
 from tests import stored
 from tests.commands import Done, Shell
 from tests.test_learning_reading import EDIT, SIDES, edits
@@ -94,8 +93,8 @@ def test_edits_in_files_without_a_human_score_are_listed(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--run first --next 3 -o gate.json", "--next lists edits and learns nothing; leave out --output"),
-        ("--run first --next 3 --teacher gemba-da:model=m", "learns nothing; leave out --teacher"),
+        ("--run first --next 3 -o gate.json", "--next only lists edits; leave out --output"),
+        ("--run first --next 3 --teacher gemba-da:model=m", "only lists edits; leave out --teacher"),
         ("--run first --next 3 --judge rules", "uses the stored answers of the run's own judges; leave out --judge"),
         ("--run first --decisions --human labels.tsv --next 3", "expected one source of labels"),
         ("--run first --human labels.tsv --next 3", "all 2 edits that the judges scored have labels"),

@@ -209,7 +209,7 @@ def test_a_gate_of_other_judges_is_not_checked(shell: Shell, line: str, message:
 def test_a_calibration_without_a_gate_and_data_without_edits_cannot_be_checked(shell: Shell) -> None:
     edits(shell, "a")
     calibration(shell, signature="a|v:1", gain=None)
-    assert "a threshold for error-free alone" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
+    assert "only a threshold for error-free texts" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
     calibration(shell, signature="a|v:1")
     unnamed = shell("gate check gate.json -e a.jsonl --human human.seg.score")
     assert "there is no edit to check the gate on" in unnamed.err
@@ -321,7 +321,10 @@ def test_a_judge_that_is_held_against_itself_is_warned_of(shell: Shell, evaluato
 def test_of_several_evaluators_the_judges_must_be_named(shell: Shell) -> None:
     edits(shell, "a", "b")
     unnamed = shell(f"gate calibrate -e a.jsonl b.jsonl {SIDES}")
-    assert "there are a, b: choose with --judge (several: a panel), or name them alike with -e NAME=FILE" in unnamed.err
+    assert (
+        "there are a, b: choose with --judge (several: a panel), or give them the same name with -e NAME=FILE"
+        in unnamed.err
+    )
     assert shell(f"gate calibrate -e a.jsonl b.jsonl --judge b {SIDES} -q -o gate.json --force").code == 0
     assert [judge.judge for judge in gain_of(shell).judges] == ["b"]
     old, new = ([line for line in shell.read("a.jsonl") if f'"{name}"' in line] for name in ("old", "new"))
@@ -506,10 +509,10 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
 @pytest.mark.parametrize(
     ("line", "files", "messages"),
     [
-        ("--pairs p --human h", {"p": [], "h": HUMAN}, ["--pairs holds the scores of both sides"]),
+        ("--pairs p --human h", {"p": [], "h": HUMAN}, ["--pairs has the scores of judges and people"]),
         ("--pairs p --judge j --judge j", {"p": []}, ["--judge j: is named twice"]),
-        ("--pairs p --item id", {"p": []}, ["--pairs holds the scores of both sides"]),
-        ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs holds the scores of both sides"]),
+        ("--pairs p --item id", {"p": []}, ["--pairs has the scores of judges and people"]),
+        ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs has the scores of judges and people"]),
         (BOTH, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' isn't a score"]),
         (BOTH, {"j": A, "h": [*HUMAN, "a\t3"]}, ["j: 4 scores of system 'a', and h has 5"]),
         (BOTH, {"j": [*A, OTHER_SIGNATURE], "h": A}, ["j:5: was rated by t", "j:1 by s"]),
@@ -520,7 +523,7 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         (f"{BOTH} --kind mqm", {"j": A, "h": ["a\tNone"] * 4}, ["there is no text with both"]),
         (f"{BOTH} --documents d", {"j": A, "h": HUMAN, "d": ["x"] * 5}, ["--documents: has 5 lines, and j 4"]),
         (f"{BOTH} --documents d", {"j": A, "h": HUMAN, "d": ['{"a": 1}'] * 4}, ["d:1: a line names a document"]),
-        (f"{BOTH} --documents d --error-free 1", {"j": A, "h": HUMAN, "d": ["x"] * 4}, ["two at least"]),
+        (f"{BOTH} --documents d --error-free 1", {"j": A, "h": HUMAN, "d": ["x"] * 4}, ["at least two"]),
         (
             f"{BOTH} --documents d --error-free 1", {"j": GAP, "h": GAP, "d": ["x"] * 3},
             ["--documents: a line is a segment in the order of j, where those of system 'b'"],
@@ -616,7 +619,7 @@ def test_a_file_that_is_there_is_replaced_with_force_only(shell: Shell) -> None:
     for name in ("gate.json", "en.txt"):
         before = (shell.folder / name).read_bytes()
         done = shell(f"{line} {name}")
-        assert (done.code, done.err) == (1, f"mtagent: {name}: is there already; --force replaces it\n")
+        assert (done.code, done.err) == (1, f"mtagent: {name}: already exists; --force replaces it\n")
         assert (shell.folder / name).read_bytes() == before
 
 

@@ -286,7 +286,7 @@ def test_scores_and_a_preference_of_one_edit_have_no_mean(shell: Shell) -> None:
      "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
      "to learn from"),
     ([f"{number}\tafter" for number in range(60)], "id\tpreference",
-     "people see the same gain (1) in all 60 pairs: nothing can be learnt; label edits that are worse, too"),
+     "people see the same gain (1) in all 60 pairs: nothing can be learnt; also label worse edits"),
 ])  # fmt: skip
 def test_labels_that_are_no_use_are_one_clear_line(rows: list[str], head: str, error: str, shell: Shell) -> None:
     run(shell)
@@ -313,7 +313,7 @@ def test_a_label_without_a_stage_is_refused_where_two_stages_edited(shell: Shell
     reworded = both.steps[0].model_copy(update={"stage": "proofread", "proposed": "Muy bueno.", "text": "Muy bueno."})
     run(shell, both.model_copy(update={"steps": (*both.steps, reworded)}))
     preferences(shell, "0\tafter")
-    error = "labels.tsv:2: segment 0 has an edit in postedit and in proofread: say in a column stage which one is meant"
+    error = "labels.tsv:2: segment 0 has an edit in postedit and in proofread: name the stage in a column `stage`"
     assert calibrated(shell).last == f"mtagent: {error}"
     preferences(shell, "0\tproofread\tafter", head="id\tstage\tpreference")
     assert "1 are labelled in labels.tsv" in calibrated(shell).last
@@ -520,5 +520,5 @@ def test_triage_is_reported_on_texts_that_its_threshold_was_not_chosen_on() -> N
 
 def test_people_or_a_teacher_must_label(shell: Shell) -> None:
     run(shell)
-    with pytest.raises(ConfigError, match="name the judges that the gate is to ask"):
+    with pytest.raises(ConfigError, match="name the gate's judges with --judge"):
         edits_to_judge(load(None, {}), "first")

@@ -229,7 +229,7 @@ async def test_a_full_disk_is_reported_once_and_the_work_goes_on(caplog: pytest.
             chains = await agent.atranslate(["One.", "Two."], "en", "es")
     assert [chain.text for chain in chains] == ["Uno.", "Dos."]
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message == "/dev/full: cannot be written (No space left on device): the log has gaps; the work goes on"
+    assert message == "/dev/full: cannot be written (No space left on device): the log has gaps; the work continues"
 
 
 # --- the pages

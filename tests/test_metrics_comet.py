@@ -19,8 +19,18 @@ import pytest
 
 from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.errors import ConfigError, InputError, MetricError
-from mtagent.metrics.comet import LICENCES, UNKNOWN_LICENCE, USUAL, VARIABLE, WORKER, CometModel, Texts, licence_notes
-from mtagent.metrics.comet_environment import PYTHONS, REQUIREMENTS
+from mtagent.metrics.comet import (
+    LICENCES,
+    PYTHONS,
+    REQUIREMENTS,
+    UNKNOWN_LICENCE,
+    USUAL,
+    VARIABLE,
+    WORKER,
+    CometModel,
+    Texts,
+    licence_notes,
+)
 from mtagent.metrics.protocol import make_metric
 from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import ROOT, TRANSLATIONS, Shell

@@ -49,7 +49,7 @@ def failed(name: str) -> Cause:
         (step("postedit", "rejected", PlainCause(kind="lines"), edits=[edit("rejected")]), "guard", "lines"),
         (step("proofread", "rejected", "a plugin's words"), "gate", "other"),
         (step("proofread", "failed", failed("RatingParseError")), "failed", "unreadable rating"),
-        (step("proofread", "failed", failed("KeyError")), "failed", "KeyError"),
+        (step("proofread", "failed", failed("KeyError")), "failed", "unexpected error"),
         (step("postedit", "failed", PlainCause(kind="no-translation")), "failed", "no translation"),
     ],
 )  # fmt: skip
@@ -131,6 +131,8 @@ def test_all_counts_add_up_to_the_segments_and_the_edits(chains: list[Chain]) ->
         assert all(group.segments > 0 and group.kind in KINDS and group.reason for group in stage.groups)
     edits = [edit_fate(item) for each in chains for last in each.by_stage().values() for item in last.edits]
     assert sum(count for stage in result.flow.stages for _, count in stage.edits) == len(edits)
+    assert sum(group.applied + group.others for group in result.edits) == len(edits)
+    assert sum(group.applied for group in result.edits) == edits.count("applied")
     for marked in (stage for marks in result.marks for stage in marks.stages):
         assert marked.error_free <= marked.marked <= marked.rated <= marked.segments <= len(chains)
         assert sum(marked.by_severity.values()) == sum(sum(each.values()) for each in marked.errors.values())

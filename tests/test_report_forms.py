@@ -117,7 +117,9 @@ def test_json_holds_figures_comparison_and_segments() -> None:
     assert data["figures"]["flow"]["stages"][0]["groups"][0] == {
         "kind": "changed", "reason": "in part: a guard refused some edits", "segments": 1,
     }  # fmt: skip
-    assert set(data["figures"]) == {"flow", "marks", "spreads", "costly", "failures", "judge_pairs"}
+    assert set(data["figures"]) == {
+        "flow", "marks", "spreads", "costly", "failures", "edits", "judge_pairs"
+    }  # fmt: skip
     rows = data["comparison"]["rows"]
     assert [(row["name"], row["scores"][0]["score"], "texts" in row) for row in rows] == [
         ("given", 15.25, False), ("postedit", 16.5, False), ("other.txt", None, False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.chain.decided_text import decided
-from mtagent.records import Chain, Edit, Rating, Step
+from mtagent.records import Chain, Edit, ErrorCause, Rating, Step
 from mtagent.records.decisions import Decision
 from mtagent.report.packing import changes, packed, script_json, units
 from tests.report_runs import edited, error, rating, segment, varied
@@ -132,3 +132,29 @@ def test_a_difference_goes_by_words_or_characters_and_splits_none(
 ) -> None:
     assert rebuilt(before, after, changes(before, after, language)) == (gone, after)
     assert units("👩") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("Hi {name}!", "Hi {nome}!", (3, 6, 6)), ("<b>x</b>", "<i>x</i>", (0, 3, 3, 1, 4, 4)),
+        ("%s now", "%d now", (0, 2, 2)), ("a [x](http://a.b/c)", "a [x](http://a.b/d)", (4, 15, 15)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("language", ["de", "ja"])
+def test_tags_placeholders_and_links_change_as_a_whole(
+    before: str, after: str, expected: tuple[int, ...], language: str
+) -> None:
+    assert changes(before, after, language) == expected
+
+
+def test_an_error_is_told_in_words_and_its_class_is_a_detail() -> None:
+    cause = ErrorCause(error="ServerError", detail="no answer at http://127.0.0.1:9", status=503)
+    stopped = Step(stage="postedit", text="gut", verdict="failed", cause=cause)
+    unknown = stopped.model_copy(update={"cause": ErrorCause(error="KeyError", detail="'x'")})
+    chains = [Chain(segment=segment("1", "good", "gut"), steps=(step,)) for step in (stopped, unknown)]
+    shown = [packed(chain)["steps"][0] for chain in chains]
+    assert [(step["reason"], step["error"]) for step in shown] == [
+        ("the server failed: no answer at http://127.0.0.1:9", "ServerError, HTTP status 503"),
+        ("unexpected error: 'x'", "KeyError"),
+    ]

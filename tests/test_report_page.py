@@ -384,7 +384,9 @@ def test_repeats_are_told_by_mean_and_deviation(shell: Shell) -> None:
 def test_several_runs_make_a_page_only(several: Shell) -> None:
     done = several("report r s -o r.csv")
     assert (done.code, "a report of several runs is a page (--format html), not csv" in done.err) == (1, True)
-    assert several("report r r -o r.html").err == "mtagent: two runs are called 'r': name each once, or as NAME=RUN\n"
+    assert (
+        several("report r r -o r.html").err == "mtagent: two runs are called 'r': name each run once, or as NAME=RUN\n"
+    )
 
 
 def test_the_cost_is_the_nominal_one_of_the_segments_shown(several: Shell) -> None:
@@ -430,7 +432,7 @@ def test_a_small_p_value_alone_does_not_make_a_change_sure() -> None:
 def test_a_taken_file_is_refused_before_the_runs_are_read(several: Shell) -> None:
     save(several.folder, "t", varied()[:2])
     several.write("r.html", "mine")
-    assert several("report r t -o r.html").err == "mtagent: r.html: is there already; --force replaces it\n"
+    assert several("report r t -o r.html").err == "mtagent: r.html: already exists; --force replaces it\n"
 
 
 def test_a_rating_run_is_refused_with_the_way_out(shell: Shell) -> None:
@@ -445,7 +447,7 @@ def test_a_file_is_replaced_only_with_force_and_an_input_never(shell: Shell) -> 
     assert shell.postedit("--name r -o o.txt -q").code == 0
     shell.write("r.html", "mine")
     shell.write("ref.txt", *["x"] * 3)
-    assert shell("report r -o r.html").err == "mtagent: r.html: is there already; --force replaces it\n"
+    assert shell("report r -o r.html").err == "mtagent: r.html: already exists; --force replaces it\n"
     assert shell.read("r.html") == ["mine"]
     assert shell("report r -o r.html --force").code == 0
     for path, options, words in (

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compare import RunComparison, compare_run
 from mtagent.analysis.compared_rows import Cell, ComparedTexts
 from mtagent.analysis.review_summary import DecidedGroup, ReviewSummary
+from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import Cost
-from mtagent.metrics.significance import Interval
+from mtagent.metrics.significance import Interval, Resampling
 from mtagent.records import Chain, Judgement, Score, Step, UndecidedCause, Usage
+from mtagent.report.drawing import Plot, figure_of, inline_svg
 from mtagent.report.figures import figures
-from mtagent.report.plots import Plot, inline_svg, plots_of
+from mtagent.report.plots import plots_of
+from mtagent.store import Store
 from tests.commands import Shell, python
 from tests.report_runs import many, save, segment, varied
 
@@ -49,9 +53,12 @@ def test_compare_writes_each_figure_as_svg_and_pdf_and_the_same_bytes_again(stor
     assert done.code == 0
     assert done.remarks == [
         "mtagent: not drawn: agreement: nobody decided on edits, and no two judges judged the same steps",
-        "mtagent: written: one (12 files)",
+        "mtagent: written: one (20 files)",
     ]
-    stems = ["errors-a", "errors-b", "gain-by-domain", "gain-by-length", "quality-cost", "score-by-stage"]
+    stems = [
+        "edits-a", "edits-b", "errors-a", "errors-b", "gain-by-domain", "gain-by-length", "outcomes-a", "outcomes-b",
+        "quality-cost", "score-by-stage",
+    ]  # fmt: skip
     one = files(stored.folder / "one")
     assert list(one) == [f"{stem}{suffix}" for stem in stems for suffix in (".pdf", ".svg")]
     assert stored(f"{line} --figures two").out == done.out
@@ -91,22 +98,23 @@ def test_what_has_no_numbers_is_named_and_not_written(shell: Shell) -> None:
     assert (done.code, done.remarks) == (
         0,
         [
-            "mtagent: not drawn: quality-cost: nothing is scored",
             "mtagent: not drawn: score-by-stage: nothing is scored",
+            "mtagent: not drawn: quality-cost: nothing is scored",
             "mtagent: not drawn: gain-by-part: nothing is scored",
             "mtagent: not drawn: errors of r by rules: only 2 of 3 texts were rated in the end",
             "mtagent: not drawn: agreement: nobody decided on edits, and no two judges judged the same steps",
+            "mtagent: written: f (4 files)",
         ],
     )
-    assert not (shell.folder / "f").exists()
-    done = shell("compare r -r ref.txt --figures f")
+    assert [*files(shell.folder / "f")] == ["edits.pdf", "edits.svg", "outcomes.pdf", "outcomes.svg"]
+    done = shell("compare r -r ref.txt --figures f --force")
     assert done.remarks[:3] == [
         "mtagent: not drawn: intervals: none were computed (-ci or --paired-bs computes them)",
         "mtagent: not drawn: quality-cost: no model was called, so that no stage has a cost",
         "mtagent: not drawn: gain-by-part: no parts are compared (`mtagent compare RUN --by domain,document,length "
         "--figures DIR` draws it)",
     ]
-    assert sorted(files(shell.folder / "f")) == ["score-by-stage.pdf", "score-by-stage.svg"]
+    assert "score-by-stage.svg" in files(shell.folder / "f")
 
 
 def test_a_folder_with_files_is_left_alone_unless_forced(stored: Shell) -> None:
@@ -120,6 +128,92 @@ def test_a_folder_with_files_is_left_alone_unless_forced(stored: Shell) -> None:
     assert stored("compare a --force").code == 2
 
 
+def drawn_stacks(plot: Plot) -> dict[str, dict[str, float]]:
+    """The lengths of the bars that a figure really has: by the label of the row, then by the name in the legend."""
+    with figure_of(plot, salt="x") as figure:
+        (axes,) = figure.axes
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        names = {}
+        lengths: dict[str, dict[str, float]] = {label: {} for label in labels}
+        for container in axes.containers:
+            (bar,) = container
+            colour = (bar.get_facecolor(), bar.get_edgecolor())
+            if not container.get_label().startswith("_"):
+                names[colour] = container.get_label()
+            row = labels[round(bar.get_y() + bar.get_height() / 2)]
+            lengths[row][names[colour]] = bar.get_width()
+        return lengths
+
+
+def drawn_points(plot: Plot) -> list[tuple[float, float]]:
+    """The marks of a figure, and the ends of its vertical intervals as marks at their place."""
+    with figure_of(plot, salt="x") as figure:
+        (axes,) = figure.axes
+        points = [(x, y) for line in axes.lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]
+        for container in axes.containers:
+            for bars in container[2]:
+                points += [(x, y) for segment in bars.get_segments() for x, y in segment]
+        return points
+
+
+@pytest.fixture(scope="module")
+def plots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plot]:
+    """The figures of one run with intervals, by name."""
+    folder = tmp_path_factory.mktemp("plots")
+    chains = [*many(30), *varied()]
+    with Store(save(folder, "r", chains)) as store:
+        scoring = ScoreOptions(metrics=("chrf",), resampling=Resampling(resamples=50))
+        comparison = compare_run(store, "r", scoring=scoring, by=("domain",))
+    return {plot.name: plot for plot in plots_of(comparison, {"r": figures(chains, comparison)}).drawn}
+
+
+def test_the_bars_of_segments_are_as_long_as_their_table_says(plots: dict[str, Plot]) -> None:
+    table = plots["outcomes"].table
+    assert table is not None
+    counted: dict[str, Counter[str]] = {}
+    for stage, kind, _, segments, _ in table.rows:
+        counted.setdefault(stage, Counter())[kind] += int(segments)
+    assert drawn_stacks(plots["outcomes"]) == counted
+    assert {sum(counts.values()) for counts in counted.values()} == {38}, "each stage adds up to all segments"
+    assert "run r" in table.note
+
+
+def test_the_bars_of_edits_are_as_long_as_their_table_says(plots: dict[str, Plot]) -> None:
+    table = plots["edits"].table
+    assert table is not None
+    expected = {}
+    for category, *counts, total in table.rows:
+        expected[category] = {
+            name: int(count) for name, count in zip(table.head[1:-1], counts, strict=True) if count != "0"
+        }
+        assert sum(expected[category].values()) == int(total)
+    assert drawn_stacks(plots["edits"]) == expected
+    assert {"critical", "major", "minor", "not applied"} <= {*table.head}
+
+
+def test_the_points_of_scores_and_costs_are_those_of_their_tables(plots: dict[str, Plot]) -> None:
+    for name in ("score-by-stage", "quality-cost"):
+        table = plots[name].table
+        assert table is not None
+        points = [f"{y:.2f}" for _, y in drawn_points(plots[name])]
+        for row in table.rows:
+            assert {*row[1:4]} <= {*points}, "the score and the ends of its interval"
+        assert "chrF2|nrefs:1|" in table.note
+    costs = {f"${x:.4f}" for x, _ in drawn_points(plots["quality-cost"])}
+    table = plots["quality-cost"].table
+    assert table is not None
+    assert {row[-1] for row in table.rows} <= costs
+
+
+def test_each_table_has_the_numbers_that_its_figure_tells_in_words(plots: dict[str, Plot]) -> None:
+    assert {*plots} >= {"outcomes", "score-by-stage", "quality-cost", "edits", "gain-by-domain", "errors"}
+    for plot in plots.values():
+        assert plot.table is not None
+        cells = {cell for row in plot.table.rows for cell in row}
+        for number in re.findall(r"[+-]?\d+\.\d+", plot.summary.replace("95 % interval", "")):
+            assert {number, f"${number}"} & cells, (plot.name, number)
+
+
 def test_the_report_has_the_figures_that_its_folder_gets(stored: Shell) -> None:
     done = stored("report a -o r.html -m chrf --figures f")
     assert done.code == 0
@@ -127,7 +221,7 @@ def test_the_report_has_the_figures_that_its_folder_gets(stored: Shell) -> None:
     labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', page)
     written = [label(path.read_text("utf-8")) for path in (stored.folder / "f").glob("*.svg")]
     assert sorted(labels) == sorted(written)
-    assert len(labels) == 3
+    assert len(labels) == 5
     ids = re.findall(r' id="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     figures_part = page.split('<div class="figures">')[1].split("</section>")[0]
@@ -140,7 +234,9 @@ def test_without_the_extra_the_report_says_so_and_a_folder_of_figures_is_refused
     done = python("-c", hide.format("report r -o r.html"), folder=tmp_path)
     way_out = "needs an optional package: pip install 'mtagent[figures]'"
     assert f"mtagent: the report has no figures: drawing them {way_out}" in done.err
-    assert "<svg" not in (tmp_path / "r.html").read_text("utf-8")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "<svg" not in page
+    assert "<caption>What became of the segments in each stage</caption>" in page, "its numbers are there"
     for line in ("compare r --figures f", "report r -o other.html --figures f"):
         done = python("-c", hide.format(line), folder=tmp_path)
         assert (done.out, f"drawing figures {way_out}" in done.err) == ("", True)

@@ -22,10 +22,23 @@ from typing import Any, ClassVar
 import pytest
 
 from mtagent.chain.decided_text import decided
-from mtagent.records import Chain, ErrorCause, PlainCause, Step, Term
+from mtagent.records import (
+    Chain,
+    DecidedCause,
+    Edit,
+    ErrorCause,
+    ErrorSpan,
+    GainCause,
+    Judgement,
+    PlainCause,
+    Step,
+    Term,
+)
+from mtagent.report.packing import changes
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
+from tests.conftest import DATA
 from tests.report_runs import edited, error, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -168,7 +181,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         page.wait_for_selector("#segment[aria-busy]")
         for key in ("A", "R", "a", "r", "1", "e"):
             page.keyboard.press(key)
-        assert page.inner_text("#progress") == "4 of 12 segments decided"
+        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
         for route in held:
             route.continue_()
         page.unroute("**/segments/**")
@@ -176,7 +189,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         press(page, "Escape")
         assert shown(page) != first
         wait_saved(page)
-        assert page.inner_text("#progress") == "4 of 12 segments decided"
+        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
     assert len(decisions(tmp_path)) == 4
 
 
@@ -196,7 +209,7 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
                         break
             assert shown(page) != name
         assert len(set(seen)) == 28
-        assert page.inner_text("#progress") == "28 of 40 segments decided"
+        assert page.inner_text("#progress") == "28 of 40 changed segments decided"
         wait_saved(page)
         server.end(signal.SIGKILL)
         last = [shown(page)]
@@ -206,14 +219,14 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
         assert "does not answer" in page.inner_text("#problem")
         press(page, "A")
         until(page, "document.getElementById('saved').textContent === '2 decisions not saved yet'")
-        assert page.inner_text("#progress") == "30 of 40 segments decided"
+        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
         assert set(decisions(tmp_path)) == set(seen)
         page.close()
 
         again = Reviewed(tmp_path, server.port)
         page = opened(context, again.address)
         wait_saved(page)
-        assert page.inner_text("#progress") == "30 of 40 segments decided"
+        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
         assert set(decisions(tmp_path)) == {*seen, *last}
         assert shown(page) not in {*seen, *last}
 
@@ -299,13 +312,125 @@ def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -
         first.click("#conflicts button", timeout=10_000)  # what was wanted is kept
         panel = first.locator(".conflict")
         assert "Grüß dich, Welt." in panel.inner_text()
-        assert first.locator(".card .badge.decided").inner_text() == "accepted by ana"
+        assert first.locator("#edits .badge.decided").inner_text() == "accepted by ana"
         panel.locator("button", has_text="Save mine").click()
         wait_saved(first)
         assert texts(tmp_path)["worse"] == "Grüß dich, Welt."
         second.click("button.row:has(.id:text-is('worse'))")
-        until(second, "document.querySelector('.texts').textContent.includes('Grüß')")
+        until(second, "document.querySelector('#text').textContent.includes('Grüß')")
     context.said[:] = [words for words in context.said if "409" not in words]
+
+
+# --- what is seen while deciding
+
+
+def real_chains(number: int) -> list[Chain]:
+    """Post-edits of real models, a third of them rejected by the gate."""
+    file = DATA / "real" / "llm_postedits.jsonl"
+    if not file.exists():
+        pytest.skip(f"{file} is not there")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    chains: list[Chain] = []
+    for row in rows[:: len(rows) // (number * 2)]:
+        before, after, language = row["translation"], row["reply"], row["target_lang"]
+        is_plain = max(before + after) < "\U00010000"  # changes are counted in UTF-16
+        if before == after or not is_plain or len(chains) == number:
+            continue
+        lengths = iter(changes(before, after, language))
+        edits, start, to = [], 0, 0
+        for kept, gone, come in zip(lengths, lengths, lengths, strict=True):
+            start, to = start + kept, to + kept
+            old, new = before[start : start + gone], after[to : to + come]
+            edits.append(Edit(old=old, new=new, start=start, end=start + gone, outcome="applied"))
+            start, to = start + gone, to + come
+        verdict, text = "kept", after
+        if len(chains) % 3 == 2:
+            verdict, text = "rejected", before
+        outcome = "applied" if verdict == "kept" else "rejected"
+        span = {"category": "style/awkward", "severity": "minor", "explanation": "It reads as a literal translation."}
+        marked = []
+        for edit in edits:
+            fields = {"outcome": outcome, "span": ErrorSpan(text=edit.old, **span)}
+            marked.append(edit.model_copy(update=fields))
+        judgement = Judgement(judge="judge", choices=("after", "after"))
+        cause = DecidedCause(kind="choices", judgements=(judgement,))
+        step = Step(stage="postedit", text=text, proposed=after, verdict=verdict, edits=tuple(marked), cause=cause)
+        about = segment(f"s{len(chains)}", row["source"], before, target_lang=language, source_lang=row["source_lang"])
+        chains.append(Chain(segment=about, steps=(step,)))
+    assert len(chains) == number
+    return chains
+
+
+VISIBLE = """() => {
+  const isSeen = (element, box) => {
+    if (box.top < 0 || box.left < 0 || box.bottom > innerHeight || box.right > innerWidth) return false;
+    const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return top !== null && (element.contains(top) || top.contains(element) && top.closest(".ring, button") !== null);
+  };
+  const results = [];
+  for (let count = rows.length && details.get(keyOf(readable)).edits.length; count > 0; count -= 1) {
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
+    const marks = [...document.querySelectorAll("#text .ring")];
+    const buttons = [...document.querySelectorAll("#now .buttons button")];
+    const boxes = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
+    results.push({
+      target: document.getElementById("target").textContent,
+      mark: boxes.length > 0 && isSeen(...boxes[0]),
+      whole: boxes.length > 0 && boxes.every(([mark, box]) => isSeen(mark, box)),
+      card: buttons.length === 2 && buttons.every((button) => isSeen(button, button.getBoundingClientRect())),
+      page: document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth,
+    });
+  }
+  return results;
+}"""
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
+    size: tuple[int, int], context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, real_chains(60)) as server:
+        page = opened(context, server.address)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.wait_for_timeout(100)
+        results = []
+        for _ in range(60):
+            shown(page)
+            results += page.evaluate(VISIBLE)
+            press(page, "j")
+        hidden = [result for result in results if not (result["mark"] and result["card"] and result["page"])]
+        whole = sum(result["whole"] for result in results)
+        print(size, f"{len(results)} edits, {len(hidden)} hidden, {whole} in view as a whole")  # noqa: T201 - for the docs
+        assert len(results) > 100
+        assert hidden == []
+        assert whole > 0.9 * len(results)
+
+
+PLACES = """() => [...document.querySelectorAll("#text .text bdi.code, #text .text ins, #text .text del")].map(
+  (part) => [part.textContent, part.getBoundingClientRect().left, part.getBoundingClientRect().top])"""
+
+
+def test_tags_are_units_that_no_direction_of_writing_takes_apart_and_are_copied_as_text(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "%s: اضغط <b>إعدادات</b>."
+    about = segment("s", "%s: tap <b>Settings</b>.", given, target_lang="ar")
+    cause = error(given, "إعدادات", "الإعدادات", explanation="«الإعدادات» اسم الشاشة.")
+    with reviewed(tmp_path, [edited(about, given.replace("إعدادات", "الإعدادات"), cause)]) as server:
+        page = opened(context, server.address)
+        assert page.get_attribute("#text .text", "dir") == "rtl"
+        places = page.evaluate(PLACES)
+        assert [text for text, *_ in places] == ["%s", "<b>", "إعدادات", "الإعدادات", "</b>"]
+        assert len({round(top / 40) for *_, top in places}) == 1
+        lefts = [left for _, left, _ in places]
+        assert lefts == sorted(lefts, reverse=True), "they follow each other from right to left"
+        assert page.locator("#text bdi.code").first.get_attribute("title").startswith("placeholder")
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('#now .detail p:nth-child(2)')).direction") == "rtl"
+        )
+        press(page, "b", "b")  # the result, the text before
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        assert page.evaluate("String(getSelection())").strip() == given
 
 
 # --- deciding
@@ -324,19 +449,23 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         ]  # most worth a look first
         page.click("button.row:has(.id:text-is('bank'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        assert page.inner_text("#now .detail").splitlines()[-1] == (
+            "In the text. The guards have nothing against it. The judge prefers the new text (-5 → 0)."
+        )
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         text = re.sub(r"\s+", " ", page.inner_text("#segment"))
         for words in (
-            "The bank of the river.", "Glossary: bank = Ufer", "no bank of it", "judge -5 -> 0: better",
-            "major accuracy/mistranslation", "rejected by the gate", "judge 0 -> -5: worse",
-            "Good morning, world.", "Das Ufer des Flusses ist schön.",
+            "The bank of the river.", "bank = Ufer", "no bank of it", "judge -5 -> 0: better",
+            "Accuracy: mistranslation · major", "rejected by the gate", "judge 0 -> -5: worse", "Good morning, world.",
         ):  # fmt: skip
             assert words in text
+        page.evaluate("document.getElementById('queue').open = true")
         assert page.inner_text("#target") == "Edit 1 of 2"
         press(page, "2")
         assert page.inner_text("#target") == "Edit 2 of 2"
         press(page, "a")  # what the gate rejected
         wait_saved(page)
-        assert page.locator(".texts ins").all_inner_texts() == ["Das Ufer", " ist schön"]
+        assert page.locator("#text ins").all_inner_texts() == ["Das Ufer", " ist schön"]
         press(page, "r")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
         press(page, "u")
@@ -387,7 +516,7 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
                 wait_saved(page)
                 assert state(tmp_path, "bank") == expected
         if not server_is_there:
-            assert page.locator(".card .badge.decided").count() == 0
+            assert page.locator("#edits .badge.decided").count() == 0
             page.close()  # a window that opens later saves them all the same
             page = opened(context, Reviewed(tmp_path, server.port).address)
             wait_saved(page)
@@ -395,7 +524,7 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert [verdict for _, verdict in decisions(tmp_path)["bank"]][4:] == ["undecided"] * 4
         press(page, "u")
         assert page.inner_text("#live") == "There is nothing to undo in this window"
-        assert page.inner_text("#progress") == "0 of 8 segments decided"
+        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
 
 
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
@@ -406,7 +535,7 @@ def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Pat
             until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
         press(first, "1", "a")
         wait_saved(first)
-        until(second, "document.querySelector('.card .badge.decided') !== null")
+        until(second, "document.querySelector('#edits .badge.decided') !== null")
         press(second, "1", "r")
         wait_saved(second)
         press(first, "u")  # its own decision, which the other one's hides
@@ -443,7 +572,7 @@ def test_a_decision_on_what_is_gone_is_dropped_and_the_others_are_saved(context:
         until(page, "document.getElementById('problem').textContent.includes('is dropped')")
         assert "was deleted" in page.inner_text("#problem")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 segments decided"
+        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
         press(page, "u")
         assert page.inner_text("#live") == "There is nothing to undo in this window"
         press(page, "A")
@@ -494,11 +623,11 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         press(page, "r")
         until(page, "document.querySelector('#target').textContent === 'The whole segment'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 segments decided"
+        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
         press(page, "a")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "1 of 2 segments decided"
+        assert page.inner_text("#progress") == "1 of 2 changed segments decided"
         assert state(tmp_path, "bank") == ["accept", "reject"]
         press(page, "u")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
@@ -507,15 +636,15 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         assert state(tmp_path, "bank") == [None, "reject"]
 
 
-def test_errors_that_were_left_as_they_are_stand_under_their_step(context: Any, tmp_path: Path) -> None:
+def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, tmp_path: Path) -> None:
     given = "Die Bank des Flusses ist alt."
     errors = (error(given, "Bank", "Ufer"), error(given, "Flusses", explanation="no river"))
     about = segment("s", "The bank of the river is old.", given)
     with reviewed(tmp_path, [edited(about, "Die Ufer des Flusses ist alt.", *errors)]) as server:
         page = opened(context, server.address)
-        until(page, "document.querySelector('.step') !== null")
-        text = re.sub(r"\s+", " ", page.inner_text(".step"))
-        assert "Left as it is: major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        until(page, "document.querySelector('#edits') !== null")
+        text = re.sub(r"\s+", " ", page.inner_text("#edits"))
+        assert "Left as it is major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
 
 
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
@@ -607,6 +736,19 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         page.keyboard.type("UFER")
         assert page.locator(".row .id").all_inner_texts() == ["bank"]
         press(page, "Escape")
+        assert page.input_value("#filter-q") == "UFER", "Esc keeps the filter"
+        assert page.evaluate("document.activeElement.id") == "segment-title"
+        assert page.url.endswith("/#q=UFER")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator(".row .id").all_inner_texts() == ["bank"], "the address has the filter"
+        assert shown(page) == "bank"
+        page.evaluate("location.hash = 'q=dollar'")
+        until(page, "document.querySelectorAll('.row').length === 1")
+        press(page, "/", "Enter")
+        assert shown(page) == "refused", "Enter opens the first hit"
+        page.click("#clear")
+        assert page.evaluate("location.hash") == ""
         page.evaluate("document.getElementById('more-filters').open = true")
         for name, value, expected in (
             ("guard", "placeholders", ["refused"]), ("stage", "proofread", ["bank"]), ("state", "failed", ["failed"]),
@@ -615,13 +757,91 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
             page.select_option(f"#filter-{name}", value)
             assert page.locator(".row .id").all_inner_texts() == expected
             page.select_option(f"#filter-{name}", "")
-        press(page, "Escape")
         page.click("button.row:has(.id:text-is('zeta'))")
         assert shown(page) == "zeta"
         press(page, "a")
-        until(page, "document.getElementById('progress').textContent.startsWith('1 of')")
+        wait_saved(page)
         page.select_option("#filter-decided", "all")
         assert page.locator(".row .id").all_inner_texts() == ["zeta"]
+
+
+def test_all_that_the_queue_shows_is_decided_together_and_undone_together(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(40)) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.route("**/api/versions", lambda route: None)  # it does not see what the other window decides
+        press(page, "A")
+        press(page, "/")
+        page.keyboard.type("Brücke")
+        press(page, "Escape")
+        count = page.locator(".row:not(.all)").count()
+        assert 0 < count < 39
+        ids = page.locator(".row:not(.all) .id").all_inner_texts()
+        page.evaluate("(name) => open(rows.find((row) => row.id === name))", ids[0])
+        other.evaluate("(name) => open(rows.find((row) => row.id === name))", ids[-1])
+        until(other, f"document.querySelector('#segment-title .id').textContent === '{ids[-1]}'")
+        wait_saved(page)
+        before = decisions(tmp_path)
+        press(other, "R")  # another window is faster with one of them
+        wait_saved(other)
+        assert page.inner_text("#decide-all") == f"Decide all {count} …"
+        page.click("#decide-all")
+        assert page.inner_text("#accept-all") == f"Accept {count}"
+        page.click("#accept-all")
+        until(page, "!document.getElementById('offer').hidden")
+        assert page.inner_text("#offer").startswith(f"{count - 1} segments accepted")
+        expected = {**before, **{name: [(None, "accept")] for name in ids}, ids[-1]: [(None, "reject")]}
+        assert decisions(tmp_path) == expected
+        assert page.inner_text("#progress") == f"{len(expected)} of 40 changed segments decided"
+        assert page.locator("#now .badge.decided").inner_text() == "accepted by ana"
+        press(page, "u")
+        until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert all(state(tmp_path, name)[0] is None for name in ids[:-1])
+        assert state(tmp_path, ids[-1])[0] == "reject"
+        press(page, "u")  # what was decided before that
+        wait_saved(page)
+        assert all(state(tmp_path, name)[0] is None for name in before)
+
+
+def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wished(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    names = ["a", "b", "c"]
+    same = [edited(segment(name, "x", given), "Die Ufer ist alt und groß.", *errors) for name in names]
+    others = [
+        edited(segment("other source", "y", given), "Die Ufer ist alt und groß.", *errors),
+        edited(segment("other edits", "x", given), "Die Ufer ist alt und gross.", errors[0]),
+    ]
+    with reviewed(tmp_path, [*same, *others]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('b'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
+        press(page, "r", "a")
+        until(page, "!document.getElementById('offer').hidden")
+        assert page.inner_text("#offer").startswith("2 more with this source and these edits")
+        press(page, "s")
+        until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
+        assert {name: state(tmp_path, name) for name in names} == {name: [None, "reject", "accept"] for name in names}
+        assert set(decisions(tmp_path)) == set(names)
+        press(page, "u")
+        until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert state(tmp_path, "a") == state(tmp_path, "c") == [None, None, None]
+        assert state(tmp_path, "b") == [None, "reject", "accept"]
+
+
+def test_the_queue_can_begin_with_the_highest_or_the_least_certain_gain(context: Any, tmp_path: Path) -> None:
+    chains = []
+    for name, gain, chance in (("low", -2.0, 0.05), ("high", 4.0, 0.9), ("doubtful", 0.1, 0.52)):
+        chain = edited(segment(name, f"source {name}", "Alt."), "Neu.", error("Alt.", "Alt", "Neu"))
+        cause = GainCause(gain=gain, chance=chance, chance_of_worse=1 - chance)
+        chains.append(chain.model_copy(update={"steps": (chain.steps[0].model_copy(update={"cause": cause}),)}))
+    with reviewed(tmp_path, [*chains, *varied()[-1:]]) as server:
+        page = opened(context, server.address)
+        page.evaluate("document.getElementById('more-filters').open = true")
+        for order, expected in (("gain", ["high", "doubtful", "low", "zeta"]), ("doubt", ["doubtful", "high", "low"])):
+            page.select_option("#filter-sort", order)
+            assert page.locator(".row .id").all_inner_texts()[: len(expected)] == expected
 
 
 # --- who may not
@@ -739,7 +959,8 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         assert page.inner_text("#hits") == "500 segments; reading the rest of 511"
         press(page, "A", "A")
         wait_saved(page)
-        assert page.inner_text("#progress") == "2 of 511 segments decided"
+        assert len(decisions(tmp_path)) == 2
+        assert page.inner_text("#progress") == "no segment was changed"
         assert shown(page) == "2"
         page.focus("#list button >> nth=4")
         held[0].continue_()
@@ -755,41 +976,38 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         assert shown(page) == "last"
 
 
-def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(context: Any, tmp_path: Path) -> None:
-    with reviewed(tmp_path, many(5000)) as server:
+def test_a_key_takes_less_than_a_twentieth_of_a_second_of_script_in_ten_thousand_segments(
+    context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, many(10_000)) as server:
         page = opened(context, server.address)
-        assert page.inner_text("#progress") == "0 of 5,000 segments decided"
-        page.evaluate(
-            """() => {
-              const title = () => ["#segment-title", "#target"].map((id) => document.querySelector(id).innerText) + "";
-              window.press = (key) => new Promise((done) => {
-                const [before, began] = [title(), performance.now()];
-                document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-                const look = () => (title() === before ? setTimeout(look, 1)
-                  : requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0)));
-                look();
-              });
-            }"""
-        )
+        page.wait_for_selector("html[data-complete]", timeout=120_000)
+        assert page.inner_text("#progress") == "0 of 10,000 changed segments decided"
+        session = context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})  # other work of the machine does not count
+
+        def script_time() -> float:
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            return 1000 * sum(metric["value"] for metric in metrics if metric["name"] == "ScriptDuration")
+
         took = {}
-        for key in "jkAarjA":
+        for key in "jkarA":
             times = []
             for _ in range(15):
-                times.append(page.evaluate("(key) => window.press(key)", key))
+                until(page, "!document.querySelector('#segment[aria-busy]')")
+                before = script_time()
+                page.evaluate(
+                    "(key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
+                )
                 page.wait_for_timeout(100)  # nobody decides faster
+                times.append(script_time() - before)
             took[key] = sorted(times)[len(times) // 2]
-        search = page.evaluate(
-            """() => {
-              const [field, began] = [document.getElementById("filter-q"), performance.now()];
-              field.value = "brücke";
-              field.dispatchEvent(new Event("input"));
-              document.body.offsetHeight;
-              return performance.now() - began;
-            }"""
-        )
-        print({key: round(value) for key, value in {**took, "search": search}.items()})  # noqa: T201 - for the docs
-        assert max(took.values()) < 100 * SLACK, took
-        assert search < 200 * SLACK
+        before = script_time()
+        page.fill("#filter-q", "brücke")
+        took["search"] = script_time() - before
+        print({key: round(value, 1) for key, value in took.items()}, "ms of script")  # noqa: T201 - for the docs
+        assert max(took[key] for key in "jkarA") < 50 * SLACK, took
+        assert took["search"] < 200 * SLACK
         wait_saved(page)
 
 
@@ -823,13 +1041,23 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         press(page, "?")
         page.uncheck("#letters")
         press(page, "Escape", "a", "r")
-        assert page.inner_text("#progress") == "0 of 8 segments decided"
+        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
         page.click("button.row:has(.id:text-is('worse'))")
         page.get_by_role("button", name="Accept edit 1").focus()
         press(page, "Enter")
         wait_saved(page)
-        assert page.evaluate("document.activeElement.textContent") == "Accept edit 1", "the focus is kept"
-        assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+        assert page.inner_text("#live") == "Edit 1 worse: accepted"
+        page.click("button.row:has(.id:text-is('worse'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'worse'")
+        accept = page.get_by_role("button", name="Accept edit 1")
+        assert accept.get_attribute("aria-pressed") == "true"
+        accept.focus()
+        press(page, "Enter")  # takes the decision back
+        wait_saved(page)
+        assert page.evaluate("document.activeElement.dataset.focus") == "accept", "the focus is kept"
+        assert accept.get_attribute("aria-pressed") == "false"
+        press(page, "Enter")
+        wait_saved(page)
         page.get_by_role("button", name="Next").click()
         assert page.evaluate("document.activeElement.id") == "segment-title"
         page.get_by_role("button", name="Undo").click()

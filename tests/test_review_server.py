@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -66,6 +68,8 @@ ASKED = [
     ("POST", "/api/enter"),
     ("POST", "/api/check"),
     ("POST", "/api/decide"),
+    ("POST", "/api/decide-all"),
+    ("GET", "/api/worth-labelling"),
     ("OPTIONS", "/api/decide"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
@@ -388,7 +392,7 @@ def test_the_queue_is_read_in_parts_with_equal_worth_in_each(tmp_path: Path) -> 
     chains = [judged(f"{place}", 0, 1 + place % 50, kept=True) for place in range(number)]
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
         review = ReviewQueue(store, ["run"])
-        assert review.segments() == number
+        assert review.segments() == (number, number)
         parts = [review.rows(0, after) for after in (-1, PART - 1, number - 1)]
         log = store.decisions("run")
         for place in (3, number - 1):
@@ -445,6 +449,77 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
     assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
 
 
+async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(
+    tmp_path: Path,
+) -> None:
+    chains = [judged(f"{number}", 0, 0.1 + number, kept=True) for number in range(30)]
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        async with asking(store) as client:
+            (first,) = (await client.get("/api/worth-labelling")).json()
+            assert sorted(first, key=int) == [f"{number}" for number in range(30)]
+            assert first[0] == "29", "the largest difference tells most"
+            await client.post("/api/decide", json={**await place(client, "29"), "edit": 1, "verdict": "accept"})
+            (second,) = (await client.get("/api/worth-labelling")).json()
+            assert "29" not in second
+            assert len(second) == 29
+
+
+async def test_decisions_on_several_segments_are_written_together_except_where_somebody_was_faster(
+    store: Store,
+) -> None:
+    async with asking(store) as client:
+        places = {name: await place(client, name) for name in ("bank", "worse", "zeta")}
+
+        def entry(name: str, *decisions: dict[str, Any], **changes: Any) -> dict[str, Any]:
+            shown = {key: places[name][key] for key in ("position", "version", "seen")}
+            return {**shown, "decisions": list(decisions), **changes}
+
+        await client.post("/api/decide", json={**places["worse"], "verdict": "accept"})
+        reject, accept = {"edit": 1, "verdict": "reject"}, {"verdict": "accept"}
+        batch = [entry("bank", reject, accept), entry("worse", accept), entry("zeta", accept), entry("zeta", accept)]
+        bank, worse, zeta, again = (await client.post("/api/decide-all", json={"run": 0, "segments": batch})).json()
+        assert [len(state["made"]) for state in (bank, worse, zeta)] == [2, 0, 1]
+        assert (bank["text"], bank["decided"]) == ("Die Bank des Flusses.", "all")
+        assert again["made"] == zeta["made"], "a segment that is named twice is decided once"
+        histories = store.decisions("run").histories()
+        assert [(d.edit, d.verdict, d.who) for d in histories[places["bank"]["position"]]] == [
+            (1, "reject", "ana"),
+            (None, "accept", "ana"),
+        ]
+        assert len(histories[places["worse"]["position"]]) == len(histories[places["zeta"]["position"]]) == 1
+        undo = [
+            {"edit": e, "verdict": "undecided", "withdraws": made}
+            for e, made in zip((1, None), bank["made"], strict=True)
+        ]
+        undone = entry("bank", *reversed(undo), version=bank["version"])
+        (bank,) = (await client.post("/api/decide-all", json={"run": 0, "segments": [undone]})).json()
+        assert (bank["text"], bank["decided"]) == ("Das Ufer des Flusses.", "no")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"decisions": []}, 422), ({"decisions": [{"verdict": "accept", "edit": 9}]}, 400),
+        ({"decisions": [{"verdict": "text", "text": "\ud800"}]}, 422), ({"position": 99}, 410),
+        ({"decisions": [{"verdict": "accept", "who": "eve"}]}, 422), ({"more": 1}, 422),
+    ],
+)  # fmt: skip
+async def test_a_batch_with_one_bad_decision_writes_nothing(change: dict[str, Any], status: int, store: Store) -> None:
+    async with asking(store) as client:
+        good, other = [
+            {key: (await place(client, name))[key] for key in ("position", "version", "seen")}
+            for name in ("bank", "zeta")
+        ]
+        accept = {"decisions": [{"verdict": "accept"}]}
+        headers = {"content-type": "application/json"}
+        segments = [{**good, **accept}, {**other, **accept, **change}]
+        answer = await client.post(
+            "/api/decide-all", content=json.dumps({"run": 0, "segments": segments}), headers=headers
+        )
+        assert answer.status_code == status, answer.text
+        assert store.decisions("run").histories() == {}
+
+
 async def test_decisions_are_taken_while_the_gate_learns(tmp_path: Path) -> None:
     chains = [judged(f"{number}", 0, 3.0 - 6 * (number % 3 == 0), kept=True) for number in range(600)]
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
@@ -496,6 +571,34 @@ def test_the_command_tells_its_address_and_ends_by_itself(tmp_path: Path) -> Non
     )
     assert done.returncode == 0
     assert re.search(r"review at http://127\.0\.0\.1:\d+/#[\w-]{43}\n", done.stderr)
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_the_demo_on_a_terminal_serves_its_review_until_ctrl_c(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    given = environment(tmp_path / "store.db")
+    for display in ("DISPLAY", "WAYLAND_DISPLAY"):
+        given.pop(display, None)
+    keyboard, stdin = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "mtagent", "demo", "--pages", "pages"],
+        cwd=tmp_path, env=given, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        said = ""
+        while "Ctrl-C stops it" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        found = re.search(r"review at (http://127\.0\.0\.1:\d+)/#[\w-]{43}\n", said)
+        assert found is not None
+        assert httpx.get(found[1], timeout=10).status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    os.close(stdin)
+    os.close(keyboard)
+    assert f"report at {(tmp_path / 'pages' / 'report.html').as_uri()}" in said
 
 
 def test_a_run_that_is_not_there_or_holds_ratings_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from mtagent.errors import StoreError
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.store import Store
-from mtagent.store.merging import merge, parts_of
+from mtagent.store.store import merge_runs, shards_in
 from tests.commands import Shell
 from tests.jobs import improving
 
@@ -54,7 +54,10 @@ def test_a_segment_in_two_stores_is_taken_once(shell: Shell) -> None:
     [
         (["a.db", "none.db"], "none.db: there is no store yet"),
         (["a.db", "other.db"], r"other.db: run 'other' has other settings than 'a' in a.db: .*stages was"),
-        (["a.db", "texts.db"], "texts.db: segment '1' has other texts than in the store before; .*JSON Lines with ids"),
+        (
+            ["a.db", "texts.db"],
+            "texts.db: segment '1' has other texts than in the previous store; .*JSON Lines with ids",
+        ),
     ],
 )
 def test_stores_that_do_not_fit_are_refused_and_nothing_is_left(stores: list[str], message: str, shell: Shell) -> None:
@@ -63,7 +66,7 @@ def test_stores_that_do_not_fit_are_refused_and_nothing_is_left(stores: list[str
     run = Agent(llm=improving()).run("texts", store=shell.folder / "texts.db")
     run.improve(make_segments(["Another text."], ["Otro texto."], "en", "es"))
     with pytest.raises(StoreError, match=message), Store(shell.folder / "out.db") as target:
-        merge(parts_of([Path(name) for name in stores]), target, "merged", order=str)
+        merge_runs(shards_in([Path(name) for name in stores]), target, "merged", order=str)
     with Store(shell.folder / "out.db") as target:
         assert target.runs() == []
 
@@ -72,4 +75,4 @@ def test_a_run_is_not_merged_into_another_one(shell: Shell) -> None:
     shard(shell.folder / "a.db", 0, 3)
     shell("runs merge a.db --store out.db")
     done = shell("runs merge a.db --store out.db")
-    assert "run 'merged': is there already; give another name (--name), or delete it first" in done.err
+    assert "run 'merged': already exists; give another name (--name), or delete it first" in done.err

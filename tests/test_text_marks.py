@@ -206,8 +206,34 @@ def test_prose_blanks_marks_and_keeps_offsets() -> None:
 
 @given(st.text(alphabet=st.sampled_from("{}<>%$&\\`*_[]()/:;@a1 .,\n\"'"), max_size=60))
 def test_marks_never_overlap_and_lie_within_the_text(text: str) -> None:
-    for find in (markup.placeholders, markup.tags, markup.urls, markup.emails):
+    for find in (markup.placeholders, markup.tags, markup.urls, markup.emails, markup.inline_codes):
         done = 0
         for mark in find(text):
             assert done <= mark.start < mark.end <= len(text)
             done = mark.end
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello, {name}! %1$s <1>x</1> <br/>", ["{name}", "%1$s", "<1>", "</1>", "<br/>"]),
+        ('<a href="{url}">x</a>', ['<a href="{url}">', "</a>"]),
+        ("**bold** _it_ `a {b}` [^1]", ["**", "**", "_", "_", "`a {b}`", "[^1]"]),
+        ("[S](app://x) ![i](y.png)", ["](app://x)", "](y.png)"]),
+        ("# Head", ["#"]), ("2 * 3 = 6, *unknown", []), (r"one\ntwo &amp; three", [r"\n", "&amp;"]),
+        ("{n, plural, one {# in {x}} other {#}} a", ["{n, plural, one {", "#", "{x}", "} other {", "#", "}}"]),
+        ("{g, select, male {# he} other {they}}", ["{g, select, male {", "} other {", "}}"]),
+        ("write to a@b.org or https://b.org/x.", ["a@b.org", "https://b.org/x"]),
+        ("{n}\u0301", []),
+    ],
+)  # fmt: skip
+def test_inline_codes_are_the_units_of_a_text_without_the_words_of_icu_forms(text: str, expected: list[str]) -> None:
+    codes = markup.inline_codes(text)
+    assert [text[code.start : code.end] for code in codes] == expected
+    assert all(code.meaning for code in codes)
+
+
+def test_deeply_nested_messages_are_one_code_inside() -> None:
+    text = "{n, plural, other {" * 2000 + "x" + "}}" * 2000
+    codes = markup.inline_codes(text)
+    assert "".join(text[code.start : code.end] for code in codes) == text

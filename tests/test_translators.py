@@ -93,7 +93,7 @@ async def test_a_function_is_called_as_its_signature_asks(function: object, name
 
 
 @pytest.mark.parametrize(("function", "message"), [
-    (lambda text, tone: text, "needs 'tone', and a translator gets a text and its languages: say which"),
+    (lambda text, tone: text, "needs 'tone', but a translator gets only a text and its languages: say which"),
     (lambda text, a, b, c: text, "needs 'a'"), (lambda text, *, a, b: text, "needs 'a'"),
     (lambda text, src="en": text, "takes 'src', and no parameter for the target language"),
     (lambda text, lang="fr": text, "takes 'lang', which may be either language"),

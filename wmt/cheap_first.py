@@ -4,7 +4,7 @@
 
 The data, judges, splits and gates of :mod:`wmt.gate_unlabelled`: a pilot of 100 edits settles a gate, or 200 labels
 teach it, both from one half of the edits. It decides on the other half, once with all judges, and once asking the
-metric first. "Close" is the third of the pairs of systems whose mean scores differ the least. Asks no model.
+metric first. "Close" is the third of the pairs of systems whose mean scores differ the least. Calls no model.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ EDITS = Path(__file__).parents[1] / "tests" / "data" / "edits.jsonl"
 
 
 class Edit(NamedTuple):
-    """A line of the table, and what the guards say of it."""
+    """A line of the table, and the guards' complaints about it."""
 
     name: str
     change: Change

@@ -1,10 +1,10 @@
-"""What a gate that decides by the expected gain is worth, against accepting every edit and accepting none.
+"""A gate that decides by the expected gain, compared with accepting every edit and accepting none.
 
     python -m wmt.gate_ablation [--data DIR] [--only ment|wmt23|wmt25|people] [--svg DIR] [--dry-run]
 
 Takes pairs of systems as the texts before and after an edit. A gate is learnt from some pairs of texts, and its effect
-is shown on other documents (blocks of segments, where no documents are known), in several random splits. Asks no model:
-all scores are those of others. See wmt/README.md for what to expect.
+is shown on other documents (blocks of segments, if documents are unknown), in several random splits. Calls no
+model: all scores are published ones. See wmt/README.md for the expected results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wmt.lib.gate_plot import Bar, plot
 from wmt.lib.gate_worth import NEITHER, ORACLE, Worth, Worths, candidate_systems, candidates, gain_rule, worths
 
 FEW_CASES = 10
-"""Up to so many cases are shown one by one."""
+"""Up to this many cases are shown one by one."""
 FEWEST_LEFT = 50
 """Segments that a point of the learning curve must leave to report on."""
 

@@ -4,7 +4,7 @@
 
 A gate is learnt from pairs of some systems on half of the documents. Its chances of better and worse are checked on
 pairs of other systems on the other half, its promises there and on pairs of the same systems. The chances of gates
-without labels are checked on WMT23. Asks no model. See wmt/README.md for what to expect.
+without labels are checked on WMT23. Calls no model. See wmt/README.md for what to expect.
 """
 
 from __future__ import annotations

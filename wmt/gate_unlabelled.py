@@ -1,11 +1,11 @@
-"""What a gate without labels is worth, beside gates with labels and a panel that must agree.
+"""A gate without labels, compared with gates with labels and a panel that must agree.
 
     python -m wmt.gate_unlabelled [--data DIR] [--splits N] [--seed N]
 
 WMT23 en-de, people's MQM: weights are learnt on the pairs of half of the systems, and all rules are tried on the pairs
 of the other half. WMT25: the weights are WMT23's, of other judges; GEMBA-ESA by GPT-4.1, XCOMET and MetricX measure.
 Labels and pilots are taken from half of the segments (WMT23) or documents (WMT25), and all rules are tried on the other
-half. Without a pilot, the gate without labels sees the judges' scores of the edits that it decides on. Asks no model.
+half. Without a pilot, the gate without labels sees the judges' scores of the edits that it decides on. Calls no model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
 
 
 def calibrated(labels: int, prior: Sequence[float]) -> Rule:
-    """Keep what a gate expects to be better that was learnt from so many labels, and shrunk to ``prior`` weights."""
+    """Keep the edits that a gate expects to be better; it learns from this many labels, shrunk to ``prior`` weights."""
 
     def keeps(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
         teaching = learnt_from.drawn(labels, seed)

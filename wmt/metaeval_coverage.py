@@ -5,7 +5,7 @@
 Populations are invented: systems with a quality, documents and segments that are harder or easier, people who count
 errors, and an evaluator that sees the quality with noise. Samples of segments or of documents are drawn from them, and
 the intervals of each sample compared with the statistic of a very large sample; those of systems also with the mean of
-all samples of this size. Reads no data and asks no model. See wmt/README.md for what to expect.
+all samples of this size. Reads no data and calls no model. See wmt/README.md for what to expect.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Population(NamedTuple):
     systems: int = 8
     per_document: int = 1
     noise: float = 1.5
-    """Of the evaluator, beside that of people (1)."""
+    """Of the evaluator, relative to that of people (1)."""
     closeness: float = 1.0
-    """The standard deviation of the systems' qualities, beside that of single translations (2)."""
+    """The standard deviation of the systems' qualities, relative to that of single translations (2)."""
 
 
 POPULATIONS = (

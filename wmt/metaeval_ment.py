@@ -2,7 +2,7 @@
 
     python -m wmt.metaeval_ment [--data DIR] [--dry-run]
 
-Asks no model: people's and RATE's scores are the authors'. Under a second. wmt/README.md says what to expect.
+Calls no model: people's and RATE's scores are the authors'. Under a second. wmt/README.md says what to expect.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m wmt.metaeval_wmt23 [--data DIR] [--dry-run]
 
-Asks no model: all scores are those of others. Under a second. wmt/README.md says what to expect.
+Calls no model: all scores are those of others. Under a second. wmt/README.md says what to expect.
 """
 
 from __future__ import annotations

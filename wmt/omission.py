@@ -224,7 +224,7 @@ def is_lost(trial: Trial, strictness: float = STRICTNESS) -> bool:
 
 
 def with_judge(trials: Sequence[Trial], names: dict[str, str]) -> Iterator[str]:
-    """What is refused, asked about with a hint, and either, for each kind of trial, where a judge asks a model."""
+    """What is refused, asked about with a hint, and either, for each kind of trial, where a judge calls a model."""
     for kind, name in names.items():
         some = [trial for trial in trials if trial.kind == kind]
         refused = share(some, lambda trial: trial.sure)

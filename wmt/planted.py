@@ -55,7 +55,7 @@ class Language(NamedTuple):
 
     @property
     def space(self) -> str:
-        """What stands between two sentences."""
+        """The text between two sentences."""
         return "" if self.name in ("zh", "ja") else " "
 
     def pairs(self, frames: str, values: str) -> list[Pair]:
@@ -221,7 +221,7 @@ def wrong_time(language: Language, pairs: Sequence[Pair], random: Random) -> Pla
 
 
 def wrong_month(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
-    """Another month, beside a number."""
+    """Another month, next to a number."""
     (pair,) = pairs
     months = language.words["months"]
     names = _alternatives(months)
@@ -292,7 +292,7 @@ def doubled(language: Language, pairs: Sequence[Pair], random: Random) -> Plante
 
 
 def source_words(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
-    """Two small words in a row of the source stand in place of a word."""
+    """Two small words in a row of the source replace a word."""
     (pair,) = pairs
     runs = re.findall(r"(?<= )[a-zäöüß]{3,} [a-zäöüß]{3,}(?= )", pair.source)
     pattern = r"(?<=\w)\w{2}(?=\w)" if language.space == "" else r"(?<= )[^\W\d]{3,}(?= )"
@@ -482,7 +482,7 @@ def target_languages() -> list[Language]:
 
 
 class Case(NamedTuple):
-    """Planted damage, and what the guards say of it."""
+    """Planted damage, and the guards' complaints about it."""
 
     kind: str
     language: str
@@ -592,7 +592,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for case in cases(kind, language, texts.get(language.name, []), options.texts, reworded=options.reworded)
     ]
     judgements = judged([case.change for case in found])
-    # What is refused only where no judge is asked is caught too: a judge that is asked is shown the question.
+    # What is refused only where no judge is called is caught too: a judge that is asked is shown the question.
     found = [
         case._replace(damages=findings.damages + findings.doubts)
         for case, findings in zip(found, judgements, strict=True)

@@ -167,7 +167,7 @@ def choices(data: Path, limit: int | None) -> Iterator[Choice]:
 
 
 def preferred(one: Sequence[float], other: Sequence[float]) -> float:
-    """How often ``one`` is higher than ``other`` beside it; a tie is half."""
+    """How often ``one`` is higher than its ``other``; a tie is half."""
     ahead = np.subtract(one, other)
     return float(np.mean((ahead > 0) + 0.5 * (ahead == 0)))
 

@@ -2,7 +2,7 @@
 
     python -m wmt.real_edits [--data DIR] [--set NAME] [--pair PAIR] [--show GUARD] [-f text|markdown|json]
 
-Refused is what the guards are sure of. "To a judge" is what they refuse only where no judge that asks a model sees it,
+Refused is what the guards are sure of. "To a judge" is what they refuse only where no judge that calls a model sees it,
 and "with a hint" is what a judge is shown questions about (``mtagent.chain.hints``), the former included.
 
 Five sets in the folder ``real`` of the research data. An edit is a row: the text before is replaced by the text after
@@ -50,7 +50,7 @@ COMMENTS = Path(__file__).with_name("rewrite_comments.txt")
 class Edit(NamedTuple):
     """An edit of the set ``group``, with the changes of COMET where they are known, and what the guards say of it.
 
-    ``doubts`` are the damages where no judge is asked, ``hints`` the questions that a judge is shown.
+    ``doubts`` are the damages where no judge is called, ``hints`` the questions that a judge is shown.
     """
 
     group: str
@@ -72,7 +72,7 @@ class Edit(NamedTuple):
 
 
 def read_edits(data: Path, groups: Iterable[str] = SETS) -> Iterator[Edit]:
-    """The edits of the sets named ``groups``, as they stand in the files."""
+    """The edits of the sets named ``groups``, as in the files."""
     for group in groups:
         after = "pe" if group == PEOPLE else "reply"
         fields = ("id", "source_lang", "target_lang", "source", "translation", after)
@@ -96,7 +96,7 @@ def _by_paragraph(whole: Edit) -> Iterator[Edit]:
 
 
 class Findings(NamedTuple):
-    """What the guards are sure of; else what they refuse where no judge is asked, and what a judge is asked about."""
+    """What the guards are sure of; else what they refuse where no judge is called, and what a judge is asked about."""
 
     damages: tuple[Damage, ...]
     doubts: tuple[Damage, ...] = ()

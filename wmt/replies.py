@@ -2,7 +2,7 @@
 
 ``python -m wmt.replies [--show FILE] [--data DIR]`` prints for each file how many replies are read, refused and read
 wrongly, where that is known, and how many suggestions in prose are applied; ``--show`` prints what is refused or wrong.
-Each reply is given to the evaluator whose kind of reply it is, twice, as a second one is asked for. Asks no model.
+Each reply is given to the evaluator whose kind of reply it is, twice, as a second one is asked for. Calls no model.
 """
 
 from __future__ import annotations

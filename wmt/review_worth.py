@@ -1,11 +1,11 @@
-"""What a gate is worth that was learnt from 200 decisions of a reviewer, with the commands that a user types.
+"""The quality of a gate that was learnt from 200 decisions of a reviewer, with the commands that a user types.
 
     python -m wmt.review_worth [--data DIR] [--decisions N] [--seeds N …]
 
 Two systems' translations stand for the text before and after an edit. A run holds such edits of half of the documents,
 with what judges said of them; the reviewer accepts an edit where people scored the second text higher, rejects it where
 they scored it lower, and leaves out ties. ``mtagent decide`` takes these decisions over, ``mtagent gate calibrate --run
---decisions`` learns the gate, and the gate is held against people's scores of the other half. Asks no model. See
+--decisions`` learns the gate, and the gate is compared with people's scores of the other half. Calls no model. See
 wmt/README.md for what to expect.
 """
 
@@ -61,7 +61,7 @@ def segment_of(pairs: JudgedPairs, number: int) -> Segment:
 
 
 def judgements_of(data: DataSet, pairs: JudgedPairs, number: int) -> tuple[Judgement, ...]:
-    """What each judge said of an edit."""
+    """Each judge's answer about an edit."""
     judgements = []
     for place, judge in enumerate(pairs.judges):
         signature = f"{judge}|published"

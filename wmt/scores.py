@@ -89,7 +89,7 @@ def flags_of(name: Name, target_lang: str) -> list[str]:
 def sacrebleu_scores(
     folder: Path, translations: list[str], references: list[str], *options: str
 ) -> list[dict[str, Any]]:
-    """What sacreBLEU's own command says: its objects, sorted by the metric's name."""
+    """The output of sacreBLEU's own command: its objects, sorted by the metric's name."""
     for name, texts in (("ours", translations), ("ref", references)):
         (folder / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     metrics = [option for flag, option in pairwise(options) if flag == "-m"]

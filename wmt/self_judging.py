@@ -269,7 +269,7 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
 
 
 async def outcomes(number: int, flawed: float, seed: int) -> dict[str, list[Outcome]]:
-    """What each gate keeps, for each of :data:`NOISE`. Gates are made, and calibrated, anew for :data:`EACH` texts."""
+    """What each gate keeps, for each of :data:`NOISE`. Gates are made, and calibrated, for :data:`EACH` texts."""
     results: dict[str, list[Outcome]] = {}
     for place, noise in enumerate(NOISE):
         rng = random.Random(f"{seed} {noise} {flawed}")

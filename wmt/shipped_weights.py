@@ -4,7 +4,7 @@
 
 Each judge of WMT23 en-de that rates with a model is fitted beside CometKiwi: people's gain on the rooted differences,
 within each pair of systems, all in standard deviations of the pair. A comparing judge is fitted alone, on the texts of
-WMT25 that people scored, and its weight is lowered by what a second judge takes from a judge in WMT23. Asks no model.
+WMT25 that people scored, and its weight is lowered by what a second judge takes from a judge in WMT23. Calls no model.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
 The sources are files of WMT24++, one for each language pair, or any that mtagent reads (with references). The
 translations have a line for each source line, or for each that is not marked as bad; without them the model translates.
 Two stored runs begin with the same texts: Postedit and Proofread, and Proofread alone. Prints the paper's Tables 3, 4
-and 1, the differences with p-values, and the published numbers beside ours. No reference is shown to a model.
+and 1, the differences with p-values, and the published and measured numbers. No reference is shown to a model.
 
-The same command again goes on from where it was stopped. Exit code 3: a segment failed and kept its text.
+The same command continues a stopped run. Exit code 3: a segment failed and kept its text.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def in_proportion(total: Range, segments: int) -> str:
 
 
 def shown(variants: Sequence[paper.Variants], form: str) -> str:
-    """The paper's tables, the differences with p-values, and the published numbers beside ours."""
+    """The paper's tables, the differences with p-values, and the published numbers next to the measured ones."""
     more = [extra for extra in (differences(variants), *beside(variants)) if extra.rows]
     return f"{paper.shown(variants, form, _width(variants))}\n\n{table.FORMS[form](more)}"
 
@@ -269,7 +269,7 @@ def _ways(variant: paper.Variants) -> list[float | None]:
     """TER from stage to stage, and from the first texts to the last."""
     last = next(row for row in variant.comparison.rows if (row.run, row.stage) == (variant.postedit.run, "final"))
     rows = (variant.postedit, variant.proofread, None if variant.proofread is None else last)
-    return [None if row is None or row.moved is None else row.moved.ter for row in rows]
+    return [None if row is None or row.moved is None else row.moved.edited_percent for row in rows]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

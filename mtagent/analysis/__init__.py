@@ -1,1 +1,1 @@
-"""What runs and evaluators are worth: scores, comparisons, agreement with people."""
+"""Measures runs and evaluators: scores, comparisons, agreement with people."""

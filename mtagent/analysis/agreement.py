@@ -1,4 +1,4 @@
-"""An evaluator's scores beside people's, and how well they agree, by the statistics of the field.
+"""An evaluator's scores compared with people's, and how well they agree, by the statistics of the field.
 
 The statistics are those of the field's tool, mt-metrics-eval, without sampling or rounding.
 """
@@ -89,7 +89,7 @@ class PairedScores:
         if not len(self.evaluator) == len(self.human) == len(self.system) == len(self.item):
             raise InputError("paired scores: the four arrays must have the same length")
         if not (np.abs(self.evaluator) <= LARGEST).all() or not (np.abs(self.human) <= LARGEST).all():
-            raise InputError(f"paired scores: not all are finite numbers up to {LARGEST:g}; leave missing ones out")
+            raise InputError(f"paired scores: not all are finite numbers up to {LARGEST:g}; leave missing scores out")
         for values in (self.evaluator, self.human, self.system, self.item):
             values.flags.writeable = False
 
@@ -139,7 +139,7 @@ def paired(rows: Iterable[ScorePair], *, missing: Policy = "refuse", level: Leve
         for system, system_place in systems.items():
             for item, item_place in items.items():
                 if (system_place, item_place) not in places:
-                    raise InputError(f"{translation_name(system, item)}: has no row; {way_out}")
+                    raise InputError(f"{translation_name(system, item)}: has no score; {way_out}")
     scored = {place: scores for place, scores in places.items() if None not in scores}
     if not scored:
         raise InputError("no translation has both a score of the evaluator and one of people")

@@ -231,9 +231,7 @@ def compare_staged(
     warnings += _about_texts(rows, report, signatures)
     contrasts = _contrasts(rows, printed, pairs, report)
     warnings += _about_correction(contrasts, report.resampling)
-    parts = _parts(by, rows, segments, metrics, pairs, report)
-    for grouping, parts_of_grouping in parts.items():
-        parts[grouping] = _with_costs(parts_of_grouping, rows, runs, bills)
+    parts = _with_costs(_parts(by, rows, segments, metrics, pairs, report), rows, runs, bills)
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -298,20 +296,27 @@ def _parts(
 
 
 def _with_costs(
-    parts: Sequence[Part], rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills
-) -> tuple[Part, ...]:
-    """``parts`` with what their segments cost, by row."""
-    parts_with_costs = []
-    for part in parts:
-        costs: dict[str, Cost] = {}
-        for run in runs:
-            part_segments = [run.segments[place] for place in part.places]
-            by_system = bills.costs(replace(run, segments=tuple(part_segments))).by_system
-            for row in rows:
-                if row.run == run.name and row.cost is not None and row.stage is not None:
-                    costs[row.name] = by_system[row.stage]
-        parts_with_costs.append(replace(part, costs=costs))
-    return tuple(parts_with_costs)
+    parts: Mapping[str, Sequence[Part]], rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills
+) -> dict[str, tuple[Part, ...]]:
+    """The ``parts`` of each grouping with what their segments cost, by row."""
+    with_costs: dict[str, tuple[Part, ...]] = {}
+    for grouping, parts_of_grouping in parts.items():
+        with_costs[grouping] = tuple(
+            replace(part, costs=_costs_of(part, rows, runs, bills)) for part in parts_of_grouping
+        )
+    return with_costs
+
+
+def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:
+    """What the segments of ``part`` cost, by row."""
+    costs: dict[str, Cost] = {}
+    for run in runs:
+        part_segments = [run.segments[place] for place in part.places]
+        by_system = bills.costs(replace(run, segments=tuple(part_segments))).by_system
+        for row in rows:
+            if row.run == run.name and row.cost is not None and row.stage is not None:
+                costs[row.name] = by_system[row.stage]
+    return costs
 
 
 def _reviews(runs: Sequence[StagedRun]) -> dict[str, ReviewSummary] | None:
@@ -423,7 +428,7 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
         if named.casefold() in (metric.name.casefold(), label.casefold()):
             return place
     there = f"scored are: {', '.join(printed)}" if printed else "nothing is scored"
-    raise ConfigError(f"--deciding {named!r}: no such metric here; {there} (-m NAME adds one)")
+    raise ConfigError(f"--deciding {named!r}: is not one of the metrics; {there} (-m NAME adds one)")
 
 
 def _with_scores(
@@ -450,7 +455,7 @@ def _with_scores(
                 gain = (deciding.difference or 0.0) * (1 if deciding.score.higher_is_better else -1)
             ter = ter_to(former.texts, row.texts, target_lang, ter_metric)
             characters = characters_to(former.texts, row.texts)
-            edit_signatures[f"TER between rows|{ter.signature}"] = None
+            edit_signatures[f"edited %|TER between rows|{ter.signature}"] = None
             edit_signatures[f"characters|{characters.signature}"] = None
             row = replace(row, moved=_moved(former, row, ter.value, int(characters.value), place, gain))
         row = _with_prices(row, former, gain)
@@ -459,16 +464,16 @@ def _with_scores(
 
 
 def _moved(
-    former: ComparedTexts, row: ComparedTexts, ter: float, characters: int, place: int | None, gain: float
+    former: ComparedTexts, row: ComparedTexts, edited_percent: float, characters: int, place: int | None, gain: float
 ) -> Moved:
     """How ``row`` differs from ``former``, with what the deciding metric finds if there is one."""
     changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
-    moved = Moved(ter, characters, changed / len(row.texts))
+    moved = Moved(edited_percent, characters, changed / len(row.texts))
     if place is None:
         return moved
     gains = gains_of(former, row, place)
     regressed = np.count_nonzero(gains < -NOISE)
-    gain_to_edit = gain / ter if ter > 0 else None
+    gain_to_edit = gain / edited_percent if edited_percent > 0 else None
     return replace(moved, regressed=float(regressed / len(gains)), gain_to_edit=gain_to_edit)
 
 

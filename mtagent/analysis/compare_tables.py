@@ -94,11 +94,11 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     """The tables of ``comparison`` that are not empty."""
     widths = digits_of(comparison, width)
     metric_widths = dict(zip(comparison.metrics, widths, strict=True))
-    ter_width = 2 if width is None else width
+    edited_width = 2 if width is None else width
     all_tables = [
         _scores(comparison, widths),
         *_difference_tables(comparison, metric_widths),
-        _edits(comparison, widths, ter_width),
+        _edits(comparison, widths, edited_width),
         _outcomes(comparison),
         _costs(comparison),
         *review_tables(comparison),
@@ -295,20 +295,20 @@ def _extremes(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
     return Table(title, ("row", "against", "better", "worse"), tuple(rows), labels=4)
 
 
-def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> Table:
+def _edits(comparison: RunComparison, widths: Sequence[int], edited_width: int) -> Table:
     metric = comparison.deciding
     gain_width = 2 if comparison.place is None else widths[comparison.place]
-    head = ["row", "from", "TER", "characters", "changed %"]
-    note = ""
+    head = ["row", "from", "edited %", "characters", "changed %"]
+    note = "edited: words, per 100 words; changed: segments"
     if metric:
-        head += ["regressed %", "gain/TER"]
-        note = f"regressed: {metric} of the segment got worse; gain/TER: {metric} gained per point of TER"
+        head += ["regressed %", "gain/edited"]
+        note += f"; regressed: {metric} of the segment got worse; gain/edited: {metric} gained per edited word in 100"
     rows = []
     for row in comparison.rows:
         moved = row.moved
         if moved is None:
             continue
-        cells = [row.name, row.former or "", f"{moved.ter:.{ter_width}f}", f"{moved.characters:,}"]
+        cells = [row.name, row.former or "", f"{moved.edited_percent:.{edited_width}f}", f"{moved.characters:,}"]
         cells.append(_percent(moved.changed))
         if metric:
             cells.append(NOTHING if moved.regressed is None else _percent(moved.regressed))

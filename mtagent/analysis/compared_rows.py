@@ -56,8 +56,8 @@ class Cell(NamedTuple):
 class Moved:
     """How the texts of a row differ from those of the former row."""
 
-    ter: float
-    """Words edited per 100 words of these texts (HTER, Snover et al. 2006)."""
+    edited_percent: float
+    """Words edited per 100 words of these texts (HTER, Snover et al. 2006). No reference is involved."""
     characters: int
     """The sum of Levenshtein distances."""
     changed: float
@@ -65,7 +65,7 @@ class Moved:
     regressed: float | None = None
     """The share of segments that score worse by the deciding metric."""
     gain_to_edit: float | None = None
-    """The gain by the deciding metric per point of ``ter``."""
+    """The gain by the deciding metric per point of ``edited_percent``."""
 
 
 @dataclass(frozen=True)

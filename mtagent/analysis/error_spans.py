@@ -436,7 +436,7 @@ def words(text: str) -> tuple[str, ...]:
 def best_pairs(weights: Mapping[Pair, float]) -> list[Pair]:
     """The pairs in which no span occurs twice and whose weights (> 0) add up to the most.
 
-    Shortest augmenting paths with potentials (Kuhn 1955; Jonker and Volgenant 1987). Column 0 is no column, but where
+    Shortest augmenting paths with potentials (Kuhn 1955; Jonker and Volgenant 1987). Column 0 isn't a column, but where
     the path of a new row begins.
     """
     if len(weights) < 2:

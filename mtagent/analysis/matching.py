@@ -1,6 +1,6 @@
-"""An evaluator's scores beside people's: the same systems, the same segments, and an error where they are not.
+"""An evaluator's scores compared with people's: the same systems, the same segments, and an error where they are not.
 
-``gather`` reads all that a user names; ``match`` puts an evaluator beside people.
+``gather`` reads all that a user names; ``match`` matches an evaluator with people.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEAVE_OUT = "--missing leave-out leaves such translations out, and counts them"
 
 
 class Match(NamedTuple):
-    """An evaluator beside people, with equal names of systems and segments.
+    """An evaluator matched with people, with equal names of systems and segments.
 
     The names are people's, and so are the texts where both have them, so that several evaluators go together.
     """
@@ -195,7 +195,7 @@ def _without(side: Side, drop: Sequence[str]) -> Side:
     dropped = {name if name in names else plain_name(name) for name in drop}
     remaining = [name for name in names if name not in dropped]
     if not remaining:
-        raise InputError(f"{side.origin}: no system of {side.name} is left to compare")
+        raise InputError(f"{side.origin}: no system of {side.name} remains to compare")
     return side.only(remaining)
 
 
@@ -263,7 +263,7 @@ def _refuse_other_first(evaluator: Side, human: Side) -> None:
     if number > 1 and (items, human_items) in ((from_0, from_1), (from_1, from_0)):
         raise InputError(
             f"{evaluator.origin}: counts its {number} segments from {min(map(int, items))}, and {human.origin} from "
-            f"{min(map(int, human_items))}: equal ids would be different segments; count alike in both"
+            f"{min(map(int, human_items))}: the same id would mean different segments; number both alike"
         )
 
 
@@ -418,7 +418,7 @@ class Inputs:
 
 
 def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> dict[str | None, list[Match]]:
-    """Read everything, and put each evaluator beside people, without the systems in ``drop``: for each language pair.
+    """Read everything, and match each evaluator with people, without the systems in ``drop``: for each language pair.
 
     Without several language pairs there is one list, under ``None``. Raises :class:`mtagent.errors.MtagentError` for
     what is not there or does not fit together, and where only some of the segments have a language pair.
@@ -574,7 +574,7 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
         if metric not in names and not any(is_metric(side.name, metric) for side in evaluators):
             raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{alternatives(metric, sorted(names))}")
     if not evaluators:
-        raise ConfigError("no evaluator is left to compare")
+        raise ConfigError("no evaluator remains to compare")
     by_name: dict[str, list[Side]] = {}
     for side in evaluators:
         by_name.setdefault(side.name, []).append(side)
@@ -591,7 +591,7 @@ def _read_people(inputs: Inputs, tables: Mapping[Path, ScoreTable], lp: tuple[st
             return read_list(path, name)
         return (tables.get(path) or ScoreTable(read_table(path), inputs.item, lp)).people(name)
     if inputs.human is None:
-        raise ConfigError("whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores")
+        raise ConfigError("no human scores are given; use --human FILE, NAME=FILE, or a column of the scores")
     sides = []
     columns: dict[str, None] = {}
     for table in tables.values():

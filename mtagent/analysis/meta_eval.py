@@ -229,8 +229,8 @@ def _draws(matches: Sequence[Match], bootstrap: Bootstrap) -> Draws:
             units[item] = f"{info.domain or ''}/{info.document}"
     if len({*units.values()}) < 2:
         raise ConfigError(
-            f"--resample {bootstrap.unit}: all scores are of one {bootstrap.unit}, and intervals need several; "
-            "leave the option out"
+            f"--resample {bootstrap.unit}: all scores are from one {bootstrap.unit}, but intervals need several; leave "
+            "the option out"
         )
     return Draws(units, bootstrap)
 
@@ -509,8 +509,7 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
     shared = set.intersection(*map(set, keys.values()))
     if not shared:
         raise InputError(
-            f"{', '.join(scores)} have no translation in common that all of them rated; --metrics chooses evaluators "
-            "that have"
+            f"{', '.join(scores)} did not all rate a common translation; --metrics chooses evaluators that have"
         )
     common = {}
     for evaluator, paired_scores in scores.items():

@@ -93,7 +93,7 @@ def _people_by_pair(folder: Path) -> dict[str, list[str]]:
         names_by_pair.setdefault(pair, []).append(name)
     if not names_by_pair:
         if not folder.is_dir():
-            raise InputError(f"{folder}: is not a folder; expected one of mt-metrics-eval")
+            raise InputError(f"{folder}: is not a folder; expected a folder of mt-metrics-eval")
         raise InputError(f"{folder / PEOPLE}: expected people's scores in a file LP.NAME{SEGMENTS}, found none")
     return names_by_pair
 
@@ -177,7 +177,7 @@ def write_folder(
     writer = _Writer(people, evaluators, target.path, lp)
     with target.filled() as folder:
         remarks = writer.write(folder)
-        # Older ratings, scores of systems or texts beside the new scores would be read as if they belonged to them.
+        # Older ratings, scores of systems or texts next to the new scores would be read as if they belonged to them.
         beside = []
         for scores in folder.rglob(f"*{SEGMENTS}"):
             stem = scores.name.removesuffix(SEGMENTS)
@@ -189,7 +189,7 @@ def write_folder(
         for path in beside:
             if (target.path / path).is_file() and not (folder / path).is_file():
                 raise OutputError(
-                    f"{target.path / path}: is an older one, and would be read with the new scores: remove it"
+                    f"{target.path / path}: is from an earlier export, and would be read with the new scores: remove it"
                 )
     names = dict(writer.systems)
     for name, written in writer.evaluators.items():

@@ -108,7 +108,7 @@ def difference(first: PairedScores, second: PairedScores, test: Test) -> Differe
     units = {"score": np.arange(len(first)), "item": first.item, "system": first.system}[test.unit]
     size = {"score": len(first), "item": len(first.items), "system": len(first.systems)}[test.unit]
     if len(np.unique(units)) < 2:
-        raise InputError(f"unit {test.unit!r}: there is only one; all scores or none would change sides")
+        raise InputError(f"unit {test.unit!r}: there is only one, so permutations change nothing")
     ahead = float(real[0] - real[1])
     first_scores, second_scores = (standardised(scores) for scores in both)
     random = np.random.default_rng(test.seed)

@@ -28,7 +28,7 @@ class RatingRow(NamedTuple):
 
 
 class ColumnMean(NamedTuple):
-    """What a column says of a system."""
+    """The value of a column for a system."""
 
     mean: float | None
     """Over the rated texts; ``None`` without any."""
@@ -115,7 +115,7 @@ def _by_text(store: Store, run: str) -> dict[TranslationKey, Rated]:
     for rated in store.read(run).ratings():
         key = TranslationKey(rated.system, rated.segment.id)
         if key in ratings:
-            raise ConfigError(f"run {run!r} has two segments {key.item!r}; a table needs an id of its own for each")
+            raise ConfigError(f"run {run!r} has two segments {key.item!r}; each segment of a table needs its own id")
         ratings[key] = rated
     return ratings
 
@@ -145,7 +145,10 @@ def shown(ratings: RatingTable, form: str, width: int | None = None, *, by_sente
         for row in ratings.rows:
             cells = []
             for rated, places in zip(row.ratings, digits, strict=True):
-                cells.append(f"{rated.rating.score:.{places}f}" if rated and rated.rating else NOTHING)
+                cell = NOTHING
+                if rated is not None and rated.rating is not None:
+                    cell = f"{rated.rating.score:.{places}f}"
+                cells.append(cell)
             rows.append((row.key.system, row.key.item, *cells))
     for system in ratings.systems:
         cells = []
@@ -209,10 +212,13 @@ def flat(ratings: RatingTable, delimiter: str = ",", *, by_sentence: bool = Fals
         for row in ratings.rows:
             line: dict[str, object] = {"id": row.key.item, "system": row.key.system}
             for column, rated in zip(ratings.columns, row.ratings, strict=True):
-                rating = rated.rating if rated else None
-                line[column] = rating.score if rating else None
-                line[f"{column} signature"] = rating.signed if rating else None
-                line[f"{column} error"] = rated.error if rated else None
+                line |= {column: None, f"{column} signature": None, f"{column} error": None}
+                if rated is None:
+                    continue
+                line[f"{column} error"] = rated.error
+                if rated.rating is not None:
+                    line[column] = rated.rating.score
+                    line[f"{column} signature"] = rated.rating.signed
             lines.append(line)
     else:
         for system in ratings.systems:

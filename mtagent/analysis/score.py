@@ -130,7 +130,7 @@ class ScoreOptions:
     pairs: Sequence[Pair] = ()
     """The differences to test; by default each system is tested against the first one."""
     edits_from: str | None = None
-    """A system: TER and characters from its texts to the texts of the others are added."""
+    """A system: edited words and characters from its texts to the texts of the others are added."""
     systems: Sequence[str] = ()
     """The systems to read from files or a run; all if empty."""
     comet_python: Path | None = None
@@ -288,7 +288,7 @@ def named_runs(specs: Sequence[str], store: Store) -> dict[str, str]:
         if not (equals and name) or spec in stored:
             name = run = spec
         if name in runs:
-            raise ConfigError(f"two runs are called {name!r}: name each once, or as NAME=RUN")
+            raise ConfigError(f"two runs are called {name!r}: name each run once, or as NAME=RUN")
         runs[name] = run
     return runs
 
@@ -299,7 +299,8 @@ def _refuse_other_segments(
     """Raise :class:`ConfigError` unless the ``others``, of ``run``, are the same texts to translate."""
     if len(others) != len(segments):
         raise ConfigError(
-            f"run {run!r} has {len(others)} segments, and the first run has {len(segments)}: all must have the same"
+            f"run {run!r} has {len(others)} segments, and the first run has {len(segments)}: all runs must have the "
+            "same segments"
         )
     for segment, other in zip(segments, others, strict=True):
         if (segment.id, segment.source, segment.target_lang) != (other.id, other.source, other.target_lang):
@@ -360,10 +361,12 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     if scoring.paired and scoring.resampling is None:
         scoring = replace(scoring, resampling=Resampling())
     if scoring.paired and len(corpus.systems) < 2:
-        raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
+        raise ConfigError(
+            "a paired test compares systems with the first system, and there is only one: give more systems (-t)"
+        )
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
-        raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself (-l)")
+        raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language separately (-l)")
     texts: dict[str, list[str]] = {}
     for name, translations in corpus.systems.items():
         texts[name] = [text or "" for text in translations]
@@ -430,22 +433,23 @@ def _refuse_single_references(metrics: Sequence[Metric]) -> None:
     for metric in metrics:
         if getattr(metric, "references", "one") == "one":
             raise ConfigError(
-                f"{metric.name} compares with one reference, and there are several: give one -r for it, or leave it out"
+                f"{metric.name} compares with one reference, but there are several: give one -r, or leave the metric "
+                "out"
             )
 
 
 def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> list[tuple[SystemScore, ...]]:
-    """TER and characters from the texts of the system ``start`` to the texts of each system."""
+    """Edited words and characters from the texts of the system ``start`` to the texts of each system."""
     metric = Overlap("ter", target_lang)
-    ter, characters = list[SystemScore](), list[SystemScore]()
+    edited, characters = list[SystemScore](), list[SystemScore]()
     for system, translations in texts.items():
-        for scores, score in (
-            (ter, ter_to(texts[start], translations, target_lang, metric)),
-            (characters, characters_to(texts[start], translations)),
-        ):
-            name = f"{score.metric} from {start}"
-            scores.append(SystemScore(system, score.model_copy(update={"metric": name})))
-    return [tuple(ter), tuple(characters)]
+        words = ter_to(texts[start], translations, target_lang, metric)
+        # The name TER is left to the metric against a reference.
+        renamed = {"metric": f"edited % from {start}", "signature": f"TER between systems|{words.signature}"}
+        edited.append(SystemScore(system, words.model_copy(update=renamed)))
+        distance = characters_to(texts[start], translations)
+        characters.append(SystemScore(system, distance.model_copy(update={"metric": f"characters from {start}"})))
+    return [tuple(edited), tuple(characters)]
 
 
 def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:

@@ -293,7 +293,7 @@ def read_list(path: Path, name: str | None = None) -> Side:
     """
     stem = path.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS).removesuffix(RATINGS)
     if path.name.endswith((SYSTEMS, RATINGS)):
-        raise InputError(f"{path}: give {stem}{SEGMENTS}; the files beside it are read as well")
+        raise InputError(f"{path}: give {stem}{SEGMENTS}; the files in the same folder are also read")
     segments: dict[TranslationKey, SegmentScore] = {}
     for system, scores in read_scores(path).items():
         metrics = dict.fromkeys(str(score.metric) for score in scores)
@@ -356,7 +356,7 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
     """
     stored = store.read(run)
     if stored.kind != "rating":
-        raise ConfigError(f"run {run!r} holds no ratings of texts; rate what it made: mtagent rate --run {run}")
+        raise ConfigError(f"run {run!r} has no ratings of texts; rate its texts with mtagent rate --run {run}")
     segments: dict[TranslationKey, SegmentScore] = {}
     about: dict[str, SegmentInfo] = {}
     signed: list[str] = []

@@ -37,7 +37,7 @@ PAID = "as paid at the time of the run"
 """Where the dollars come from, unless they were recomputed."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
 USAGE_COUNTS = tuple(name for name in Usage.model_fields if name not in ("cost", "saved"))
-"""What tables and JSON have of a usage beside its dollars."""
+"""What tables and JSON have of a usage besides its dollars."""
 SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
 
 
@@ -652,7 +652,7 @@ class RunCosts(NamedTuple):
     by_system: Mapping[str, Cost]
     """Of each stage, and of the run (``final``): what it paid, if all its segments are compared."""
     unaccounted: Usage | None
-    """What the run paid for calls that no stored step holds: failed attempts, and segments under way."""
+    """What the run paid for calls that no stored step holds: failed attempts, and segments in flight."""
 
 
 class Bills:

@@ -118,7 +118,7 @@ class TriagePoint(Record):
     calibrated: bool = False
     """Whether it is the calibrated threshold for error-free texts."""
     untouched: Figure
-    """The share of texts that are left alone."""
+    """The share of texts that are not edited."""
     human: Figure
     """People's mean score of all texts."""
     change: Figure
@@ -157,7 +157,7 @@ class Moments(Record):
 
 
 class Foreseen(NamedTuple):
-    """What the judges that are asked first let expect of the others: ``offset`` + ``slope`` · what they add."""
+    """The prediction of the other judges from those called first: ``offset`` + ``slope`` · what these add."""
 
     offset: float
     slope: float
@@ -266,7 +266,7 @@ class ExpectedGain(Record):
         if prediction <= 0 or all_call_worse(judgements):
             return False
         if self.pilot is not None and not any(judgement.difference for judgement in judgements):
-            return False  # nobody sees a difference: the mean of other edits is no reason to keep this one
+            return False  # nobody sees a difference: the mean of other edits isn't a reason to keep this one
         return cautious is None or self.chance_of_worse(prediction) <= self.highest_chance_of_worse(cautious)
 
     def highest_chance_of_worse(self, cautious: float) -> float:
@@ -284,12 +284,12 @@ class ExpectedGain(Record):
             return highest
         if not self.cautious:
             raise ConfigError(
-                f"cautious {cautious:g}: this gate can promise nothing: of the edits in its calibration it keeps too "
-                "few to tell how many are worse; calibrate on more labels, or leave cautious out"
+                f"cautious {cautious:g}: this gate can't promise anything, because it keeps too few edits of its "
+                "calibration to tell how many are worse; calibrate on more labels, or leave cautious out"
             )
         least = math.ceil(100 * self.cautious[0].worse) / 100
         raise ConfigError(
-            f"cautious {cautious:g}: this gate cannot promise that: the least share of worse edits that it can "
+            f"cautious {cautious:g}: this gate can't promise that: the smallest share of worse edits that it can "
             f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"
         )
 
@@ -409,7 +409,7 @@ class Calibration(Record):
         named = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
         for warning in self.foreign(named, ()):
             raise ConfigError(
-                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
+                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use this one anyway"
             )
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:

@@ -110,7 +110,7 @@ class Plan:
     thresholds: tuple[Threshold, ...] = ()
     """Calibrated scores from which a text is error-free."""
     triage: Threshold | None = None
-    """Texts with this score or more are left alone."""
+    """Texts with this score or more aren't edited."""
     gate_calls: int = 12
     """The most calls for trying the edits of a rejected text in parts."""
     proposers: tuple[Evaluator, ...] = ()
@@ -151,7 +151,7 @@ class Plan:
 
     @property
     def judges_doubts(self) -> bool:
-        """Whether a judge that asks a model sees what may be damage. Elsewhere the guards refuse it.
+        """Whether a judge that calls a model sees what may be damage. Elsewhere the guards refuse it.
 
         The papers' requests have no place for hints.
         """
@@ -174,7 +174,7 @@ class Plan:
     def gate_of(self, stage: Stage) -> Gate:
         """The gate for the edits of ``stage``.
 
-        It asks all judges if it chooses among several texts, and if a judge's rating can spare the text a later stage.
+        It calls all judges if it chooses among several texts, and if a judge's rating can spare the text a later stage.
         """
         gate = self.gates.get(stage, self.gate)
         if not isinstance(gate, PanelGate) or gate.gain is None:
@@ -226,46 +226,31 @@ async def improve(
     unfinished chain if such an error or a cancellation stops it after a step, or after a reply that was paid for. Its
     last step has failed, unless ``on_step`` was running.
     """
-    work = _SegmentWork(segment, plan)
-    end = None if within is None else asyncio.get_running_loop().time() + within
+    work = _SegmentWork(segment, plan, within)
     stages = [stage for stage in plan.stages if _applies(stage, segment, only)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
-        first = (stages or plan.stages)[0]
-        return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
+        if from_memory(segment, None, skip=plan.skip_translation_guards) is None:
+            first = (stages or plan.stages)[0]
+            return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
+        stages = ["translate", *stages]  # which takes the memory's text
     steps: list[Step] = []
-    has_begun = False
     for stage in stages:
-        began, clock = time.perf_counter(), asyncio.timeout_at(end)
+        began = time.perf_counter()
         STEP.set(StepInWork(segment.id, stage))
         try:
-            async with clock:
-                await turn(has_begun=has_begun)
-                has_begun = True
-                step = await work.take(stage)
-        except OffScript:
-            raise
+            step = await work.attempt(stage)
         except (*FATAL, asyncio.CancelledError) as error:
             work.count(calls_of(error))
-            if isinstance(error, FATAL) or _is_cancelled():
-                why = None if isinstance(error, FATAL) else "stopped before it was done"
-                step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
-                if steps or step.usage.calls:
-                    on_stop(Chain(segment=segment, steps=(*steps, step)))
-                if plan.observer is not None and not isinstance(error, NotAnswered):
-                    plan.observer(VerdictEvent.of(segment, step, stopped=True))
-                raise
-            step = work.failed(stage, error, "the work it waited for was cancelled")
-        except Exception as error:
-            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
-                work.count(() if raised is None else calls_of(raised))
-            late = clock.expired() and isinstance(error, TimeoutError)
-            logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
-            step = work.failed(stage, error, f"not done within {within:g} s" if late else None)
-            if late and work.unchecked:
-                step = step.model_copy(update={"text": work.unchecked}).raised(error)
+            why = None if isinstance(error, FATAL) else "stopped before it was done"
+            step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
+            if steps or step.usage.calls:
+                on_stop(Chain(segment=segment, steps=(*steps, step)))
+            if plan.observer is not None and not isinstance(error, NotAnswered):
+                plan.observer(VerdictEvent.of(segment, step, stopped=True))
+            raise
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
@@ -352,9 +337,12 @@ def _texts_to_judge(proposals: Iterable[_Proposal]) -> list[str]:
 class _SegmentWork:
     """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
-    def __init__(self, segment: Segment, plan: Plan) -> None:
+    def __init__(self, segment: Segment, plan: Plan, within: float | None) -> None:
         self.segment = segment
         self.plan = plan
+        self.within = within
+        self._end = None if within is None else asyncio.get_running_loop().time() + within
+        self._has_begun = False
         self.gate = plan.gate  # that of the stage
         # What the models see; the guards read the whole segment.
         self.for_translator = self.for_proofreader = self.for_raters = segment
@@ -369,10 +357,34 @@ class _SegmentWork:
         self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
         self._triaged: Rating | None = None
         self._hints: tuple[str, ...] = ()
-        # What judges that ask a model see: the hints are in its notes, and similar texts are for wording only.
+        # What judges that call a model see: the hints are in its notes, and similar texts are for wording only.
         self._judged = _without_matches(self.for_raters)
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
+
+    async def attempt(self, stage: Stage) -> Step | None:
+        """The step of ``stage``; a failed one after an error that concerns this segment alone. Others are raised."""
+        clock = asyncio.timeout_at(self._end)
+        try:
+            async with clock:
+                await turn(has_begun=self._has_begun)
+                self._has_begun = True
+                return await self.take(stage)
+        except (*FATAL, OffScript):
+            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            self.count(calls_of(error))
+            return self.failed(stage, error, "the work it waited for was cancelled")
+        except Exception as error:
+            for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
+                self.count(() if raised is None else calls_of(raised))
+            logger.debug("segment %s: %s failed", self.segment.id, stage, exc_info=error)
+            if not (clock.expired() and isinstance(error, TimeoutError)):
+                return self.failed(stage, error, None)
+            late = self.failed(stage, error, f"not done within {self.within:g} s")
+            return late.model_copy(update={"text": self.unchecked}).raised(error) if self.unchecked else late
 
     async def take(self, stage: Stage) -> Step | None:
         """The step of ``stage``; ``None`` if it leaves none."""
@@ -435,7 +447,7 @@ class _SegmentWork:
         return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
-        """Have the source translated. An unusable text is asked for once more, and then fails the step."""
+        """Have the source translated. An unusable text is requested once more, and then fails the step."""
         translator = self.plan.translator
         assert translator is not None
         try:
@@ -450,7 +462,7 @@ class _SegmentWork:
         return self.step("translate", "kept", cause, text=text)
 
     async def _draft(self, translator: Translator, again: bool = False) -> str:
-        """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
+        """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` if it isn't a translation."""
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
             draft = await translator.draft(
@@ -609,7 +621,7 @@ class _SegmentWork:
     def _screened(self, proposed: str, changes: Sequence[Edit], doubts: bool = False) -> _Proposal:
         """What the guards leave of the ``changes`` that turn the text into ``proposed``.
 
-        ``doubts``: they also refuse what may be damage, even if the gate asks a model, because no judge will see it.
+        ``doubts``: they also refuse what may be damage, even if the gate calls a model, because no judge will see it.
         """
         text = proposed
         cause: Cause | None = None

@@ -177,8 +177,8 @@ def _refuse_unusable(chain: Chain, decision: Decision) -> None:
     segment_texts += [step.text for step in chain.steps]
     if not any(map(line_breaks, segment_texts)):
         raise ConfigError(
-            f"{subject}: the text has a line break, and the segment has none: a file with one segment a line could not "
-            "hold it; write it without"
+            f"{subject}: the text has a line break, and the segment has none: a file with one segment per line can't "
+            "hold it; write the text without it"
         )
 
 
@@ -441,7 +441,7 @@ class _Texts:
     def apply(
         self, step: Step, rows: Sequence[DecidedEdit], *, is_explained: bool, is_rejected: bool
     ) -> list[DecidedEdit]:
-        """Apply a step: all of its edits to the machine's text, and those that ``stands`` marks to people's text.
+        """Apply a step: all of its edits to the machine's text, and the edits marked in ``stands`` to people's text.
 
         Returns the edits with what became of them in people's text.
         """
@@ -469,7 +469,7 @@ class _Texts:
         return results
 
     def _apply_edits(self, rows: Sequence[DecidedEdit], changes: list[_PlacedChange]) -> list[DecidedEdit]:
-        """Add the edits that ``stands`` marks to ``changes``, those that people decided on first."""
+        """Add the edits marked in ``stands`` to ``changes``; edits that people decided on come first."""
         results = {row.number: row for row in rows}
         chosen = [row for row in rows if row.stands == "whole"]
         for row in sorted(chosen, key=lambda row: (row.decision is None, row.number)):

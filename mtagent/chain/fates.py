@@ -22,7 +22,7 @@ from mtagent.records import (
 )
 
 SegmentOutcome = Literal["kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle"]
-"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, left alone by triage; ``idle``,
+"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, skipped by triage; ``idle``,
 the stage did not run."""
 SEGMENT_OUTCOMES: tuple[SegmentOutcome, ...] = get_args(SegmentOutcome)
 UNPLACED: tuple[Outcome, ...] = ("not-found", "ambiguous", "overlapping", "unchanged")
@@ -55,17 +55,37 @@ OUTCOMES: dict[Outcome, str] = {
 _ERRORS = {
     "AuthenticationError": "the server refused the key",
     "BadRequest": "the server refused the request",
+    "BudgetSpent": "the budget is spent",
+    "ConnectionError": "no connection to the server",
     "EmptyReply": "empty reply",
     "EvaluationError": "the evaluator has no rating",
+    "LanguageNeeded": "the source language is unknown",
+    "MetricError": "the metric has no score",
+    "ModelNotFound": "the server has no such model",
     "RateLimited": "rate limit of the server",
     "RatingParseError": "unreadable rating",
     "Refused": "the model refused",
+    "SearchError": "the search failed",
     "ServerError": "the server failed",
+    "ServerPaused": "the server asks for a long pause",
+    "TimeoutError": "no answer in time",
     "TranslatorError": "the translator failed",
     "Truncated": "reply cut off",
     "UnreadableReply": "unreadable reply",
     "UnusableTranslation": "no translation came back",
 }
+
+
+def error_in_words(error: str) -> str:
+    """What went wrong, for people who have never seen the class ``error`` of an exception."""
+    return _ERRORS.get(error, "unexpected error")
+
+
+def plain_reason(step: Step) -> str:
+    """The reason of ``step`` for people who work on texts: an error in words in place of its class."""
+    if isinstance(step.cause, ErrorCause):
+        return f"{error_in_words(step.cause.error)}: {step.cause.detail}"
+    return step.reason
 
 
 _UNTOUCHED = {
@@ -148,7 +168,7 @@ def fate(step: Step) -> Fate:
             (outcome,) = outcomes
             return Fate("unplaced", OUTCOMES[outcome])
         case "failed" if isinstance(cause, ErrorCause):
-            return Fate("failed", _ERRORS.get(cause.error, cause.error))
+            return Fate("failed", error_in_words(cause.error))
         case "failed" if cause.kind == "no-translation":
             return Fate("failed", "no translation")
         case "failed":

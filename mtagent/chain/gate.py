@@ -3,7 +3,7 @@
 ``none`` keeps everything, including damage; ``guards`` keeps what the guards let pass. The others ask a panel of
 judges: each either scores both texts or compares them in both orders. By default all must agree; a calibrated panel
 (``gain``) predicts from their answers the gain that people would see, and keeps a text with a gain. It asks metrics
-first, and a model only if it may change the decision. All other judges are asked at once.
+first, and a model only if it may change the decision. All other judges are called at once.
 
 Both texts are rated again and in the same way. The gate never uses the rating that caused an edit: only texts that were
 rated badly are edited, so a second rating of the same text would be better by chance alone.
@@ -115,7 +115,7 @@ class Judge(Protocol):
 
 
 def asks_model(part: Judge | Gate) -> bool:
-    """Whether a judge or gate asks a model, and so shows it a segment's notes. A user's part has a field for it."""
+    """Whether a judge or gate calls a model, and so shows it a segment's notes. A user's part has a field for it."""
     return bool(getattr(part, "asks_model", False))
 
 
@@ -136,7 +136,7 @@ class RatingJudge:
 
     @property
     def asks_model(self) -> bool:
-        """Whether the evaluator asks a model, as a metric does not."""
+        """Whether the evaluator calls a model, as a metric does not."""
         return counts_calls(self.evaluator)
 
     @property
@@ -234,7 +234,7 @@ class PanelGate:
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
     ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless all of
     several judges call the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Judges
-    that ask no model are then asked first, and the others only if they can still change the decision, unless
+    that call no model are then called first, and the others only if they can still change the decision, unless
     ``ask_all``. Raises :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
     """
 
@@ -250,7 +250,7 @@ class PanelGate:
         if not judges:
             raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
-            raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
+            raise ConfigError(f"quorum {quorum}: needs that many judges, but there are {len(judges)}: name more judges")
         if gain is not None and cautious is not None:
             gain.highest_chance_of_worse(cautious)
         self.judges = judges
@@ -284,7 +284,7 @@ class PanelGate:
 
     @property
     def asks_model(self) -> bool:
-        """Whether one of the judges asks a model, which can tell whether a shorter text still says everything."""
+        """Whether one of the judges calls a model, which can tell whether a shorter text still says everything."""
         return any(asks_model(judge) for judge in self.judges)
 
     @property
@@ -297,7 +297,7 @@ class PanelGate:
         return _undecided(await self._opinions(range(len(self.judges)), segment, before, after, rate))
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
-        """Ask the judges, and combine their judgements."""
+        """Call the judges, and combine their judgements."""
         first: dict[int, Opinion] = {}
         if self._foreseen is not None:
             first = await self._opinions(self._first, segment, before, after, rate)
@@ -333,7 +333,7 @@ class PanelGate:
         return dict(sorted(zip([*first, *places], opinions, strict=True)))
 
     def _decided_without_model(self, opinions: Mapping[int, Opinion], foreseen: Foreseen) -> GateDecision | None:
-        """The decision by the ``opinions`` of judges that ask no model; ``None`` if the others may change it."""
+        """The decision by the ``opinions`` of judges that call no model; ``None`` if the others may change it."""
         assert self.gain is not None
         undecided = _undecided(opinions)
         judgements = judgements_of(undecided.cause)
@@ -389,7 +389,7 @@ def _undecided(opinions: Mapping[int, Opinion]) -> GateDecision:
 
 
 class PilotGate:
-    """Asks the judges of ``panel`` and keeps nothing: a pilot shows what edits are like before the gate decides."""
+    """Calls the judges of ``panel`` and keeps nothing: a pilot shows what edits are like before the gate decides."""
 
     def __init__(self, panel: PanelGate) -> None:
         self.panel = panel
@@ -402,11 +402,11 @@ class PilotGate:
 
     @property
     def asks_model(self) -> bool:
-        """Whether one of the judges asks a model."""
+        """Whether one of the judges calls a model."""
         return self.panel.asks_model
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
-        """Ask the judges."""
+        """Call the judges."""
         return await self.panel.judged(segment, before, after, rate)
 
 
@@ -475,7 +475,7 @@ def refuse_open(gate: Gate) -> None:
     """Raise :class:`ConfigError` for a gate that keeps any text, and so cannot choose one of several."""
     if isinstance(gate, OpenGate):
         raise ConfigError(
-            f"the gate {gate.name} asks no judge, and cannot choose the best of several texts: set judge "
+            f"the gate {gate.name} calls no judge, so it can't choose the best of several texts: set judge "
             "(offline: judge=qe-e5)"
         )
 
@@ -522,7 +522,7 @@ def calibrated(
         )
     if calibration.gain is not None:
         if type(gate) not in (PanelGate, RateGate):
-            raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
+            raise ConfigError(f"{path}: calibrates a gate with judges, but the gate is {gate.name}: set judge")
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
         for judge in judges:
             if judge not in panel:
@@ -585,7 +585,7 @@ def _made_for_another(
         f"set judge or evaluator to what `mtagent gate show {path}` prints, or calibrate again (mtagent gate calibrate)"
     )
     if not raters:
-        return ConfigError(f"{path}: was calibrated for {expected[0]}, but nobody rates here: {way_out}")
+        return ConfigError(f"{path}: was calibrated for {expected[0]}, but no judge rates here: {way_out}")
     candidates = [(who, comparable(signature).split("|")) for who, signature in raters]
     who, asked = min(candidates, key=lambda candidate: len(set(expected).symmetric_difference(candidate[1])))
 

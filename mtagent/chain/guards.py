@@ -36,7 +36,7 @@ Guard = Callable[[Segment, str, str], Sequence[str]]
 
 
 class DoubtingGuard(Protocol):
-    """A guard that refuses less where a judge is asked: ``with_doubts`` also names what only a judge can tell."""
+    """A guard that refuses less where a judge is called: ``with_doubts`` also names what only a judge can tell."""
 
     def __call__(self, segment: Segment, before: str, after: str) -> Sequence[str]:
         """The damage that needs no judge."""
@@ -303,7 +303,7 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
 
 
 def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
-    """Whether one of ``units`` is named less often after, beside a number or not: # ans → # jour de l'an."""
+    """Whether one of ``units`` is named less often after, next to a number or not: # ans → # jour de l'an."""
     old, new = units_named(before, lang), units_named(after, lang)
     return old is None or new is None or any(new[unit] < old[unit] for unit in units)
 
@@ -370,7 +370,7 @@ def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> 
 
 
 def _may_be_unit(word: str, kind: str, new_words: Collection[str], lang: str) -> bool:
-    """Whether the ``word`` or sign beside a number is a unit, or a new word that could spell a unit of ``kind``."""
+    """Whether the ``word`` or sign next to a number is a unit, or a new word that could spell a unit of ``kind``."""
     if not word[0].isalpha():
         return True
     if not scripts.has_spaces(lang) and any(letter in new_words for letter in word):
@@ -701,7 +701,7 @@ def damages(
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
     ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; guards in ``instead`` replace
-    those of the same name. With ``doubts``, what may be damage counts too, as it must where no judge is asked.
+    those of the same name. With ``doubts``, what may be damage counts too, as it must where no judge is called.
     """
     if before == after:
         return ()

@@ -30,7 +30,7 @@ from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 MOST = 5
 """Hints for one decision. More would draw the judge away from the rest of the text."""
 MOST_OF_A_KIND = 2
-"""Hints of one kind, beside the doubts of the guards."""
+"""Hints of one kind, besides the doubts of the guards."""
 DOUBTFUL = -1.0
 """Evidence for a loss, in log-odds, from which it is asked about: lower than what the guard refuses without a judge."""
 HEADING = "To check in each translation:"
@@ -55,7 +55,7 @@ class Questions(NamedTuple):
     """What to ask about a text."""
 
     about_doubts: dict[Damage, str]
-    """By what the guards refuse where no judge is asked; empty where a guard of the user's has the doubt."""
+    """By what the guards refuse where no judge is called; empty where a guard of the user's has the doubt."""
     others: list[str]
 
     @property

@@ -1,4 +1,4 @@
-"""Which edits of a rejected text can be kept: one bad edit does not sink the good ones beside it.
+"""Which edits of a rejected text can be kept: one bad edit does not sink the good ones next to it.
 
 Half of the suspects is tried together with the accepted edits. If the gate keeps the text, these edits are accepted and
 the other half is suspect. If it rejects the text, they are the suspects and the other half is untested. The last
@@ -34,7 +34,7 @@ def may_hold_a_bad_edit(decision: GateDecision) -> bool:
     """Whether the rejected text is worth trying in parts.
 
     It isn't if all judges compared the texts and none preferred the text before. Comparisons that end in a tie or
-    disagree are guesses, and each try would be another guess. Scores are no guesses: the score of the text before is
+    disagree are guesses, and each try would be another guess. Scores aren't guesses: the score of the text before is
     the same for all tries.
     """
     if isinstance(decision.cause, UndecidedCause):

@@ -1,8 +1,8 @@
 """The gate for judges without labels: fixed weights, and an intercept from the judged edits of the run itself.
 
-Which weight an LLM's rating deserves beside a QE metric hardly differs between data sets, so the weights can be shipped
-(``shipped_weights.toml``). How good the edits of a run are on average does differ, and the judges know it: the mean of
-their rooted differences tells it better than a single edit's. So the gate judges some edits first, as a pilot:
+The best weight of an LLM's rating together with a QE metric hardly differs between data sets, so the weights can be
+shipped (``shipped_weights.toml``). The average quality of a run's edits does differ, and the mean of the judges' rooted
+differences shows it better than the difference of a single edit. So the gate judges some edits first, as a pilot:
 
     gain = trust * sum(weight * (root / spread - mean)) + drift * (sum(weight * mean) - doubt)
 
@@ -202,7 +202,7 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def shipped_worth() -> str:
-    """What the gate is worth on public data, and where it is weak, in a line."""
+    """The quality of the gate on public data, and where it is weak, in a line."""
     return (
         "on WMT23 en-de GEMBA-MQM and CometKiwi lead by 0.10 MQM points over keeping all edits or none, and votes "
         "lose by 0.39; weak if judges hardly agree (GEMBA-DA and CometKiwi: -0.12), and with few edits"

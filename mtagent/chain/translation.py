@@ -32,7 +32,7 @@ TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
 def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
     """Why ``text`` cannot be a translation of ``segment``; ``()`` = nothing speaks against it.
 
-    Guards named in ``skip`` are left out. What is no text at all is always refused, as ``words`` or ``size``.
+    Guards named in ``skip`` are left out. What is not a text at all is always refused, as ``words`` or ``size``.
     """
     if len(text) > TIMES_LONGER_AT_ALL * len(segment.source) + CHARACTERS_LONGER_AT_ALL:
         detail = f"the text has {len(text):,} characters, the source {len(segment.source):,}"
@@ -49,7 +49,7 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
 def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
     """The numbers of the source that ``text`` has neither in digits nor in words; ``()`` where ``skip`` names them.
 
-    A model is asked once more for a translation that lost one, and then the text is taken and marked: people leave out
+    A model is called once more for a translation that lost one, and then the text is taken and marked: people leave out
     a number in one of 95 good translations, or write it as no rule expects. The plurals of ICU messages are left out.
     """
     if "numbers" in skip or icu.message(segment.source):
@@ -125,7 +125,7 @@ _RULE = regex.compile(r"([^\w\s])\1{3,}+")
 
 
 def length(segment: Segment, text: str) -> Iterator[str]:
-    """The text is no multiple and no fraction of its source, and nothing but its translation."""
+    """The text is neither a multiple nor a fraction of its source, and contains only its translation."""
     size, source_size = scripts.letters(text), scripts.letters(segment.source)
     is_long = size > TIMES_LONGER * source_size + LETTERS_LONGER
     if is_long or scripts.letters(_RULE.sub(r"\1", segment.source)) > TIMES_SHORTER * size + LETTERS_SHORTER:
@@ -192,7 +192,7 @@ _HTML_NAMES = regex.compile(
 def tags(segment: Segment, text: str) -> Iterator[str]:
     """Every tag of the source is there, with any attributes. Numbered tags are as the source has them, and well nested.
 
-    Tags of plain words that are not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) are left alone:
+    Tags of plain words that are not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) are not edited:
     people translate them.
     """
 

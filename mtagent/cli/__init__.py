@@ -40,14 +40,17 @@ COMMAND_GROUPS = {
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Localization files": {
-        "check": ("mtagent.cli.check:command_check", "Find faults of existing translations, without a model."),
+        "check": ("mtagent.cli.check:command_check", "Find faults in existing translations, without a model."),
         "terms": ("mtagent.cli.terms:command_terms", "Propose a glossary from existing translations."),
         "units": ("mtagent.cli.units", "List the texts of localization files, or write translations back."),
     },
     "Use and review results": {
         "runs": ("mtagent.cli.runs", "List, show, merge and delete stored runs."),
         "report": ("mtagent.cli.export:report", "Write a report of a run: changes, costs and every segment."),
-        "export": ("mtagent.cli.export:export", "Write a run's texts, details or ratings, also for other tools."),
+        "export": (
+            "mtagent.cli.export:export",
+            "Write a run's texts, details or ratings, or export them to other tools.",
+        ),
         "review": ("mtagent.cli.decide:review", "Decide on the edits of runs in the browser."),
         "accept": ("mtagent.cli.decide:accept", "Accept edits, including refused ones, or approve whole segments."),
         "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),
@@ -58,8 +61,8 @@ COMMAND_GROUPS = {
         "score": ("mtagent.cli.score:score", "Score translations with metrics: BLEU, chrF, TER, COMET."),
         "compare": ("mtagent.cli.score:compare", "Compare stages, runs and other systems: scores, edits and costs."),
         "meta-eval": ("mtagent.cli.meta_eval", "Measure how well evaluators and metrics agree with people."),
-        "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
-        "comet": ("mtagent.cli.comet", "Install COMET in an environment of its own."),
+        "gate": ("mtagent.cli.gate", "Calibrate the gate with human scores, and check it."),
+        "comet": ("mtagent.cli.comet", "Install COMET in a separate environment."),
     },
 }
 COMMANDS = {name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()}
@@ -129,7 +132,7 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: Se
     for parameter, times in Counter(parameters).items():
         takes_one = isinstance(parameter, click.Option) and not parameter.multiple and not parameter.is_flag
         if takes_one and times > 1:
-            raise click.UsageError(f"{parameter.opts[0]} is given {times} times, and takes one value", context)
+            raise click.UsageError(f"{parameter.opts[0]} is given {times} times, but takes one value", context)
     if isinstance(command, click.Group) and rest:
         subcommand = command.get_command(context, rest[0])
         if subcommand is not None:
@@ -142,9 +145,9 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked and kept only if the text doesn't get worse. Texts go to standard output or -o, everything
-    else to standard error. Exit codes: 0 all done, 1 an error or a wrong value, 2 options that are unknown, missing or
+    else to standard error. Exit codes: 0 success, 1 an error or a wrong value, 2 options that are unknown, missing or
     cannot be combined, 3 some segments failed and kept their last accepted text, 4 the budget is spent, 5 the server
-    asked to retry later.
+    asked to retry later, 6 requests were written to files and wait for their results (--batch).
     """
     from mtagent.formats.files import remove_stale
 

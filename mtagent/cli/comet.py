@@ -11,8 +11,7 @@ import click
 from mtagent.cli.options import FILE
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
-from mtagent.metrics.comet import VARIABLE, CometProcess
-from mtagent.metrics.comet_environment import make_environment, usual_folder
+from mtagent.metrics.comet import VARIABLE, CometProcess, make_environment, usual_folder
 
 EXAMPLES = """\b
 Examples:
@@ -25,7 +24,7 @@ _GREETING_SECONDS = 60.0
 
 @click.group("comet", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Install COMET in an environment of its own, apart from mtagent's."""
+    """Install COMET in a separate environment."""
 
 
 @command.command(epilog=EXAMPLES)
@@ -49,7 +48,7 @@ def setup(folder: Path | None, python: str) -> None:
     versions = CometProcess(str(made), timeout=_GREETING_SECONDS).versions
     say(f"mtagent: COMET {versions['comet']} works there, with torch {versions['torch']}")
     if chosen == usual:
-        say("mtagent: no setting is needed: metrics and evaluators use it from now on")
+        say("mtagent: no setting is needed: metrics and evaluators use it")
     else:
         say(f"mtagent: add this line to mtagent.toml, or set {VARIABLE}, or use --comet-python:")
         display(f"comet_python = {json.dumps(str(made), ensure_ascii=False)}")

@@ -62,7 +62,7 @@ def trust_file(file: Path, remove: bool) -> None:
     path = trust.absolute(file)
     if remove:
         if trust.distrust(file):
-            say(f"mtagent: {path} is not trusted any more")
+            say(f"mtagent: {path} is no longer trusted")
         else:
             say(f"mtagent: {path} was not trusted")
         return
@@ -71,7 +71,7 @@ def trust_file(file: Path, remove: bool) -> None:
     settings = SettingsFile.read(file)
     lines = trust.sensitive_lines(settings)
     if not lines:
-        say(f"mtagent: {path} needs no trust: it sends nothing elsewhere and runs nothing")
+        say(f"mtagent: {path} doesn't need trust: its settings send nothing elsewhere and run nothing")
         return
     for line in lines:
         say(line)
@@ -129,7 +129,7 @@ def _refuse_options(context: click.Context) -> None:
 def _tell_trust(file: SettingsFile, *, is_named: bool) -> None:
     """Print to standard error whether the file is trusted, and which settings need trust."""
     if not trust.needs_trust(file):
-        say("mtagent: that file needs no trust: it sends nothing elsewhere and runs nothing")
+        say("mtagent: that file doesn't need trust: its settings send nothing elsewhere and run nothing")
     elif is_named:
         say("mtagent: that file is trusted for this command, because --config names it")
     elif trust.is_trusted(file):

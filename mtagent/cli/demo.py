@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+import shlex
+import shutil
+import sys
+import threading
+import webbrowser
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +18,8 @@ from typing import Any, Unpack
 
 import click
 
-from mtagent.cli.terminal import display
+from mtagent.cli.options import FILE
+from mtagent.cli.terminal import display, say
 from mtagent.errors import InputError, ModelError
 from mtagent.evaluators.rubric_mqm import parse
 from mtagent.jobs.agent import Agent
@@ -22,22 +29,59 @@ from mtagent.records import Chain, Completion, Message, Segment
 from mtagent.text import edits, paragraphs
 
 EXAMPLES = """\b
-Example:
+Examples:
   mtagent demo
+  mtagent demo --pages demo      # with its report and the page to decide on its edits
 """
+RUN = "demo"
 
 
 @click.command("demo", epilog=EXAMPLES)
-def command() -> None:
+@click.option(
+    "--pages",
+    type=FILE,
+    metavar="DIR",
+    help="Store the demo as a run in DIR and write its report there. On a terminal, also start its review in the "
+    "browser.",
+)
+def command(pages: Path | None) -> None:
     """Show Translate, Postedit, Proofread on a small English-Spanish sample.
 
     The replies were written for the demo: it calls no model and sends nothing.
     """
-    chains = run_demo()
+    chains = run_demo(pages / "store.db" if pages else None)
     for chain in chains:
         display(_story(chain) + "\n")
     display(stage_table(chains))
     display("\nNo model was called. The replies were written for this demo; some are good, some must be refused.")
+    if pages is not None:
+        _show_pages(pages / "store.db", pages / "report.html")
+
+
+def _show_pages(database: Path, report: Path) -> None:
+    """Write the report of the demo and print where it is; then the same for its review, which runs until Ctrl-C."""
+    from mtagent.cli.decide import review
+    from mtagent.report.report import write_report
+    from mtagent.store.store import Store
+
+    with Store(database) as store:
+        for remark in write_report(store, [RUN], report, force=True):
+            say(f"mtagent: {remark}")
+    say(f"mtagent: report at {report.resolve().as_uri()}")
+    if not sys.stdin.isatty():  # nobody could stop the server
+        program = "mtagent" if shutil.which("mtagent") else sys.argv[0]
+        say(f"mtagent: to decide on its edits: {shlex.join([program, 'review', RUN, '--store', str(database)])}")
+        return
+    if _has_display():
+        threading.Thread(target=webbrowser.open, args=(report.resolve().as_uri(),), daemon=True).start()
+    click.get_current_context().invoke(review, runs=(RUN,), store=database, no_browser=not _has_display())
+
+
+def _has_display() -> bool:
+    """Whether a browser that is opened can be seen."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _story(chain: Chain) -> str:
@@ -95,16 +139,17 @@ class DemoModel:
             drafts = paragraphs.split(reply["translate"]).texts
             return self._completion(drafts[self._place(segment, quoted["source"])])
         if purpose == "proofread":
-            wordings = reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]]
-            return self._completion(wordings[self._place(segment, quoted["source"])])
+            return self._completion(_proofread(reply)[self._place(segment, quoted["source"])])
         if purpose == "rate":
             return self._completion(_errors(reply))
         if purpose == "judge":
             score_a = _score(reply, quoted["translation_a"])
             score_b = _score(reply, quoted["translation_b"])
             better = "tie"
-            if score_a != score_b:
-                better = "A" if score_a > score_b else "B"
+            if score_a > score_b:
+                better = "A"
+            elif score_a < score_b:
+                better = "B"
             return self._completion(json.dumps({"better": better}))
         raise ModelError(f"the demo has no reply for {purpose!r}")
 
@@ -116,10 +161,14 @@ class DemoModel:
         return Completion(text=text, model=self.model)
 
 
-def run_demo() -> list[Chain]:
-    """The chains of the demo's segments, with the pairwise gate."""
+def run_demo(store: Path | None = None) -> list[Chain]:
+    """The chains of the demo's segments, with the pairwise gate; with a ``store``, as a run that is stored there."""
     model = DemoModel()
-    return Agent(llm=model, stages="tpp", gate="pairwise", rules_first=False).improve(model.segments.values())
+    agent = Agent(llm=model, stages="tpp", gate="pairwise", rules_first=False)
+    if store is None:
+        return agent.improve(model.segments.values())
+    store.parent.mkdir(parents=True, exist_ok=True)
+    return agent.run(RUN, store=store).improve(model.segments.values())
 
 
 def _sample() -> Iterator[Segment]:
@@ -136,9 +185,15 @@ def _score(reply: dict[str, Any], text: str) -> int:
     postedited = edits.apply(
         reply["translate"], edits.locate(reply["translate"], parse(_errors(reply), reply["translate"]))
     )
-    reworded = set(reply["proofread"] if isinstance(reply["proofread"], list) else [reply["proofread"]])
-    new = reworded - set(paragraphs.split(postedited).texts)
-    return int(reply["scores"]["proofread" if new & set(paragraphs.split(text).texts) else "postedit"])
+    new = set(_proofread(reply)) - set(paragraphs.split(postedited).texts)
+    stage = "proofread" if new & set(paragraphs.split(text).texts) else "postedit"
+    return int(reply["scores"][stage])
+
+
+def _proofread(reply: dict[str, Any]) -> list[str]:
+    """The paragraphs of the proofread text."""
+    proofread = reply["proofread"]
+    return proofread if isinstance(proofread, list) else [proofread]
 
 
 def _errors(reply: dict[str, Any]) -> str:

@@ -35,6 +35,7 @@ Examples:
   mtagent export postedit-1a2b3c4d -o better.txt --details edits.jsonl
   mtagent export postedit-1a2b3c4d -o approved.txt --only approved
   mtagent export postedit-1a2b3c4d -o better.csv --like segments.csv
+  mtagent export postedit-1a2b3c4d -o de.new.json --like locales/de.json -s locales/en.json
   mtagent export rate-9a8b7c6d -o judge-src.seg.score
   mtagent export postedit-1a2b3c4d --format mtme -o testset
   mtagent export postedit-1a2b3c4d --format marot -o errors.tsv --systems given,final
@@ -75,6 +76,10 @@ FORMS = ("html", "markdown", "csv", "json")
     "--like", type=FILE, help="The run's input file, whose other columns, quoting and line ends the output keeps."
 )
 @click.option(
+    "-s", "--source", "sources", type=FILE, metavar="FILE|DIR",
+    help="File or folder with the sources of --like, if localization files have one language each.",
+)  # fmt: skip
+@click.option(
     "--systems", "--stages", "systems", metavar="NAME,…", help="Export these stages or systems only; for other tools."
 )
 @click.option("--escape", is_flag=True, help="Write line breaks as \\n, and \\ as \\\\; for mtme.")
@@ -91,6 +96,7 @@ def export(
     format_name: str | None,
     details: Path | None,
     like: Path | None,
+    sources: Path | None,
     systems: str | None,
     escape: bool,
     only: str | None,
@@ -108,8 +114,8 @@ def export(
     form = EXPORTS.get(format_name or "")
     if escape and format_name != "mtme":
         raise click.UsageError("--escape needs --format mtme; the other formats keep line breaks, or refuse them")
-    if form and (details or like or only):
-        raise click.UsageError(f"--format {format_name} cannot be combined with --details, --like or --only")
+    if form and (details or like or sources or only):
+        raise click.UsageError(f"--format {format_name} cannot be combined with --details, --like, -s or --only")
     if systems and not form:
         raise click.UsageError(f"--systems needs a --format for other tools: {', '.join(EXPORTS)}")
     if form and form.folder and output == STANDARD:
@@ -128,6 +134,7 @@ def export(
                 format_name=format_name,
                 details=details,
                 like=like,
+                sources=sources,
                 only_approved=only == "approved",
                 partial=partial,
                 force=force,
@@ -148,7 +155,10 @@ def export(
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="File for the report.  [default: standard output]")
 @click.option(
-    "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
+    "--format",
+    "form",
+    type=click.Choice(FORMS),
+    help="Format of the report.  [default: by the name of -o, otherwise html]",
 )
 @with_options(COMPARISON_OPTIONS)
 @name_list("-l", "--lp", "pairs", help="Show only segments in these language pairs, such as en-de,en-ja.")
@@ -173,7 +183,7 @@ def report(
     force: bool,
     store: Path | None,
 ) -> None:
-    """Write a report of RUN: one page to read, search and send, which works without network.
+    """Write a report of RUN: one page to read, search and send, which works offline.
 
     It shows what was changed, what it cost and whether it helped, and every segment with its texts, errors, edits and
     decisions. The report of an unfinished run says that the run is unfinished. The page of several RUNs compares them,

@@ -95,7 +95,7 @@ JUDGING_OPTIONS: list[Any] = [
     option(RUN, "--dry-run", is_flag=True, help="Estimate the cost of judging; send nothing."),
     option(RUN, "-v", "--verbose", is_flag=True, help="Print one line per edit to standard error."),
 ]
-"""Options that only matter if judges are asked."""
+"""Options that only matter if judges are called."""
 _SCORE_FILE_OPTIONS = ("files", "folder", "pairs", "item", "documents", "before", "after", "signatures")
 """Options that choose edits in files of scores; a chain run brings its edits with it."""
 _OF_BOTH = {"store", "seed"}
@@ -104,7 +104,7 @@ _OF_BOTH = {"store", "seed"}
 
 @click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
 def command() -> None:
-    """Calibrate the gate on people's or a teacher's judgement, check a calibration on other texts, or show it."""
+    """Calibrate the gate with people's or a teacher's scores, check a calibration on other texts, or show it."""
 
 
 def _edit_options(judge: str) -> Callable[[F], F]:
@@ -125,7 +125,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
         click.option("--documents", type=FILE, help="File with the document of each segment, one per line (.docs)."),
         click.option(
             "--signature", "signatures", multiple=True, metavar="[NAME=]SIGNATURE",
-            help="Signature for ratings that have none.",
+            help="Signature of the ratings, if they have none.",
         ),
         click.option(
             "--seed", type=click.IntRange(0), default=_SEED, show_default=True,
@@ -143,7 +143,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 @command.command(
     "calibrate",
     cls=SeveralScores,
-    short_help="Learn which edits judges should let pass.",
+    short_help="Learn from people's scores which edits to keep.",
     epilog=CALIBRATE_EXAMPLES,
     context_settings=_HELP,
     common=_COMMON_OPTIONS,
@@ -167,7 +167,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "next_edits",
     type=click.IntRange(1),
     metavar="N",
-    help="List the N edits that are most worth labelling next, and learn nothing.",
+    help="Only list the N edits that are most worth labelling next.",
 )
 @click.option(
     "--kind",
@@ -194,21 +194,21 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 @click.option("-q", "--quiet", is_flag=True, help="Write the file without printing a table.")
 @with_options(JUDGING_OPTIONS)
 def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> None:
-    """Learn from people's scores which edits judges should let pass.
+    """Learn from people's scores which edits to keep, given the judges' ratings.
 
-    A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
-    positive expected gain. The command learns from all edits. It tests gates by cross-validation: each decides on
-    documents (or blocks of segments, if the documents are unknown) that it did not learn from, and is compared with
+    A regression predicts the gain in people's scores from the gain in each judge's ratings; the gate keeps edits with
+    a positive expected gain. The command learns from all edits. It tests gates by cross-validation: each gate decides
+    on documents (or blocks of segments, if the documents are unknown) that it did not learn from, and is compared with
     accepting every edit, accepting none, each judge alone, and an oracle. With --kind or --error-free the command also
-    finds the score from which a text needs no work, on half of the documents. No model is called.
+    finds the score from which a text needs no editing, on half of the documents. No model is called.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
-    judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
-    review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge,
-    nothing is sent, because the ratings of the run's own gate are stored.
+    judge (--teacher) or from people: a file (--human: id, stage, preference), or their decisions in the review
+    (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge, nothing is
+    sent, because the ratings of the run's own gate are stored.
 
-    With --next the command lists the edits whose labels would teach most in addition to the labels so far. These are
-    edits of a run, or edits without a human score in files of scores.
+    With --next the command only lists the edits whose labels would teach most in addition to the labels so far. These
+    are edits of a run, or edits without a human score in files of scores.
     """
     if options["next_edits"] is not None:
         _list_next(output, options)
@@ -255,14 +255,14 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 
 def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:
     """Print the edits that are most worth labelling."""
-    from mtagent.learning.labelling import next_edits
+    from mtagent.learning.gain import next_edits
     from mtagent.learning.runs import all_edits
 
     learning_options = options_on_command_line(("teacher", "sample", "kind", "cut"))
     if output is not None:
         learning_options = ["--output", *learning_options]
     if learning_options:
-        raise click.UsageError(f"--next lists edits and learns nothing; leave out {learning_options[0]}")
+        raise click.UsageError(f"--next only lists edits; leave out {learning_options[0]}")
     if options["decisions"] and options["human"] is not None:
         raise click.UsageError("expected one source of labels; give either --decisions or --human FILE")
     if _is_chain_run(options):
@@ -452,7 +452,7 @@ def _config(options: Mapping[str, Any]) -> Config:
         options.get("instructions", ())
     ):
         raise click.UsageError(
-            "--instructions: judges see those for a language that the run was made with: leave LANG= out"
+            "--instructions: judges see the instructions for a language with which the run was made: leave LANG= out"
         )
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
@@ -485,7 +485,7 @@ def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> Non
     "With FILE shipped: NAME=KIND, where KIND is mqm, da, qe or pairwise."
 )
 def check(file: Path, **options: Any) -> None:
-    """Measure a calibrated gate on other texts with human scores. Asks no model.
+    """Measure a calibrated gate on other texts with human scores. Calls no model.
 
     FILE is a calibration that `mtagent gate calibrate -o FILE` wrote, or `shipped` for the gate without labels: its
     weights are fixed, and the rest comes from the judges' scores of these edits.
@@ -516,7 +516,7 @@ def _checked_shipped(options: Mapping[str, Any]) -> GateCheck:
         names.append(name)
         kinds.append(kind)
     if len(set(kinds)) < 2:
-        raise click.UsageError("the shipped gate needs judges of two kinds: name each one with --judge NAME=KIND")
+        raise click.UsageError("the shipped gate needs judges of two kinds: name each judge with --judge NAME=KIND")
     data = _inputs(options, names).read().with_details(options["signatures"], options["lp"])
     checked = check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
     if len(options["before"]) > 1 or len(options["after"]) > 1:

@@ -1,9 +1,10 @@
-"""``mtagent translate`` and ``postedit`` improve the texts of a file; ``mtagent estimate`` tells what that costs."""
+"""``mtagent translate`` and ``postedit`` improve the texts of a file; ``mtagent estimate`` estimates the cost."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never
 
@@ -47,13 +48,13 @@ from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
 from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
-from mtagent.store.runs import Run, RunSummary
+from mtagent.store.runs import Run
 from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
 
 if TYPE_CHECKING:
-    from mtagent.jobs.engines import Engine
     from mtagent.jobs.estimate import Rendered
+    from mtagent.jobs.tables import Engine
 
 TRANSLATE_EXAMPLES = """\b
 Examples:
@@ -111,9 +112,9 @@ def postedit(**options: Any) -> None:
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
     evaluator corrects certain errors. Run the same command again to resume a run that was stopped.
 
-    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They need no -s and
-    no -t, and no -l if they name their languages. Only improved targets change in them; locked and approved units are
-    left alone.
+    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
+    and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units stay
+    unchanged.
     """
     is_texts = options["source"] is not None and not options["names"]
     if (
@@ -160,37 +161,25 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if is_frozen and options["lock"] is None:
         options["lock"] = Path(LOCK_NAME)
     engine = engine_called(options.pop("engine"))
-    if engine is not None and batches is not None:
-        raise click.UsageError("--engine and --batch do not go together: leave one of them out")
-    if engine is not None and number_of_repeats is not None:
-        raise click.UsageError("--engine and --repeat do not go together: leave one of them out")
+    for option_name, is_given in (("--batch", batches is not None), ("--repeat", number_of_repeats is not None)):
+        if engine is not None and is_given:
+            raise click.UsageError(f"--engine and {option_name} do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
     words = command_words()
     files, config = read_files(options), read_config(options)
     if files.localization is not None:
         if number_of_repeats is not None:
-            raise click.UsageError(
-                "--repeat is not for localization files: run the command once for each seed, with -o"
-            )
+            message = "--repeat is not for localization files: run the command once for each seed, with -o"
+            raise click.UsageError(message)
         if is_frozen:
-            show_stale(files.localization)
+            show_stale(files.localization, config)
         _refuse_unclear_output(files, dry_run=dry_run)
-    if config.offline and config.evaluator is None and not config.judges and not quiet:
-        say(offline(config))
     if not quiet:
-        for warning in idle_options(config, given_options):
-            say(warning)
-    if files.localization is not None:
-        is_done = _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet)
-        if is_done:
-            return
+        _say_what_is_unset(config, given_options)
+    if _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet):
+        return
     if dry_run:
-        from mtagent.jobs.estimate import rendered_requests
-
-        uses_judge = config.effective().gate not in ("none", "guards")
-        with notices(quiet):
-            not_included = "the gate's requests" if uses_judge else ""
-            print_requests(rendered_requests(config, files), not_included, repeat=number_of_repeats or 1)
+        _print_dry_run(config, files, number_of_repeats or 1, quiet=quiet)
         return
     tasks = [(config, files)]
     budget = None
@@ -201,43 +190,57 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
         announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
-
-    def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
-        def start(run: Run, total: int) -> None:
-            nonlocal self_judging_model
-            if self_judging_model:
-                say(
-                    f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
-                    "--judge-model."
-                )
-            self_judging_model = None  # once for all repeats
-            run.note_command(words)
-            progress.start(run, total)
-
-        advance = progress.advance
-        work = improve_file(
-            config,
-            files,
-            command=command,
-            on_start=start,
-            on_chain=advance,
-            budget=budget,
-            batches=batches,
-            engine=engine,
-            on_written=written.append,
-        )
-        return run_async(work)
-
     has_failures = False
     written: list[Written] = []
     for config_of_run, files_of_run in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-            summary = improve(config_of_run, files_of_run, progress)
+            work = improve_file(
+                config_of_run,
+                files_of_run,
+                command=command,
+                on_start=partial(_start, progress, self_judging_model, words),
+                on_chain=progress.advance,
+                budget=budget,
+                batches=batches,
+                engine=engine,
+                on_written=written.append,
+            )
+            summary = run_async(work)
         progress.finish(summary)
+        self_judging_model = None  # one warning for all repeats
         for units in written:
             show_written(units, quiet=quiet)
         has_failures = has_failures or summary.counts.failed > 0
     sys.exit(3 if has_failures else 0)
+
+
+def _say_what_is_unset(config: Config, given_options: Collection[str]) -> None:
+    """Say that no model is set, and which options have no effect."""
+    if config.offline and config.evaluator is None and not config.judges:
+        say(offline(config))
+    for warning in idle_options(config, given_options):
+        say(warning)
+
+
+def _start(progress: Progress, self_judging_model: str | None, words: Sequence[str], run: Run, total: int) -> None:
+    """Note the command's ``words`` in its run, and begin to show the progress, after a warning of self-judging."""
+    run.note_command(words)
+    if self_judging_model:
+        say(
+            f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
+            "--judge-model."
+        )
+    progress.start(run, total)
+
+
+def _print_dry_run(config: Config, files: Files, repeat: int, *, quiet: bool) -> None:
+    """Print the first requests of a run that isn't made; each would be sent ``repeat`` times."""
+    from mtagent.jobs.estimate import rendered_requests
+
+    uses_judge = config.effective().gate not in ("none", "guards")
+    not_included = "the gate's requests" if uses_judge else ""
+    with notices(quiet):
+        print_requests(rendered_requests(config, files), not_included, repeat=repeat)
 
 
 def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
@@ -250,19 +253,25 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
             "--lock needs --in-place: it knows the texts of the files that are written, and -o leaves these as they are"
         )
     if localization.into_folder and not localization.in_place and files.output == STANDARD:
-        raise click.UsageError("several files need a folder: name it with -o, or write them with --in-place")
+        raise click.UsageError("several files need an output folder: name it with -o, or use --in-place")
 
 
-def show_stale(localization: LocalizationInputs) -> Never:
+def show_stale(localization: LocalizationInputs, config: Config) -> Never:
     """List the texts that are new or changed since the lock file was written, and exit with 1 if there are some."""
-    stale = localization.opened().stale()
+    stale, untranslatable = localization.opened(config).stale()
     for line in stale[:_MOST_LISTED]:
         say(f"mtagent: {line} is new or changed")
-    if stale:
+    if untranslatable:
+        say(
+            f"mtagent: {counted(untranslatable, 'text')} without a target, and no model or MT system to translate "
+            "with: set one (OPENAI_API_KEY, --base-url, --llm or --translator), or leave such texts out with --not new"
+        )
+    if len(stale) > untranslatable:
         say(
             f"mtagent: {counted(len(stale), 'text')} new or changed since {localization.lock} was written; run the "
             "command without --frozen"
         )
+    if stale:
         sys.exit(1)
     say(f"mtagent: all texts are as in {localization.lock}")
     sys.exit(0)
@@ -276,7 +285,8 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
 
     A dry run first shows their units.
     """
-    assert files.localization is not None
+    if files.localization is None:
+        return False
     reader = files.localization.opened(config)
     if dry_run:
         display(table_text([reader.tally()]))
@@ -285,7 +295,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if not is_empty:
         return False
     if dry_run:
-        say("mtagent: nothing to work on")
+        say("mtagent: nothing to process")
         return True
     outputs = files.localization.outputs(files.output)
     if not files.force and not files.localization.in_place:
@@ -294,7 +304,7 @@ def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet
     if files.details is not None:
         write_details(files.details, [])
     if not quiet:
-        say("mtagent: nothing to work on; no model was asked")
+        say("mtagent: nothing to process; no model was called")
     show_written(written, quiet=quiet)
     return True
 
@@ -374,14 +384,14 @@ Examples:
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION, LOCALIZATION_OPTIONS)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
-@option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
+@option(RUN, "--batch", is_flag=True, help="Estimate the cost and the round trips of a run in batches.")
 @option(
     RUN, "--probe", type=click.IntRange(1), metavar="N",
-    help="Also improve N segments with real calls, which are paid for, and extrapolate; a run uses their replies.",
+    help="Also improve N segments with real calls, which are paid for, and extrapolate; the run reuses their replies.",
 )  # fmt: skip
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
-    help="Method of counting tokens.  [default: o200k, if installed, else length]",
+    help="Method of counting tokens.  [default: o200k, if installed, otherwise length]",
 )  # fmt: skip
 @option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
 def estimate_run(
@@ -389,8 +399,8 @@ def estimate_run(
 ) -> None:
     """Estimate the calls, tokens and dollars of each stage, each as a range. Without --probe nothing is sent.
 
-    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
-    and length of later ones depend on the replies.
+    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts. The number
+    and length of later requests depend on the replies, so they are estimated.
     """
     from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table

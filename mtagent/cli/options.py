@@ -232,8 +232,8 @@ SOURCE_OPTIONS = [
         "-s",
         "--source",
         type=FILE,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .xlsx, .jsonl, .parquet. Beside FILE: the "
-        "file or folder with its sources, if files have one language each.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .xlsx, .jsonl, .parquet. With FILE: the "
+        "file or folder with the source texts, if each file has one language.",
     ),
     option(
         FILES,
@@ -261,10 +261,19 @@ LOCALIZATION_OPTIONS = [
         type=NameList(),
         multiple=True,
         metavar="STATE,…",
-        help="Work on units of localization files with one of these states only: new, fuzzy, needs-review, translated, "
-        "reviewed, approved, locked, people, or a state of the file's own.  [default: without the last three]",
+        help="Process only units of localization files with one of these states: new, fuzzy, needs-review, translated, "
+        "reviewed, approved, locked, people, or a state name of the file.  "
+        "[default: all except approved, locked and people]",
     ),
-    option(FILES, "--not", "not_", type=NameList(), multiple=True, metavar="STATE,…", help="Leave out these units."),
+    option(
+        FILES,
+        "--not",
+        "not_",
+        type=NameList(),
+        multiple=True,
+        metavar="STATE,…",
+        help="Leave out units with these states.",
+    ),
     option(
         FILES,
         "--lock",
@@ -272,12 +281,10 @@ LOCALIZATION_OPTIONS = [
         flag_value=LOCK_NAME,
         type=FILE,
         metavar="[FILE.lock]",
-        help="Lock file of localization files that are written in place: work on texts that are new or changed since, "
-        f"and leave people's edits alone.  [default: {LOCK_NAME}]",
+        help="Lock file for localization files that are written in place: process only texts that are new or changed "
+        f"since the last run, and keep people's edits.  [default: {LOCK_NAME}]",
     ),
-    option(
-        FILES, "--force-edited", is_flag=True, help="With --lock: also work on targets that people have edited since."
-    ),
+    option(FILES, "--force-edited", is_flag=True, help="With --lock: also process targets that people have edited."),
     option(
         FILES,
         "--second-language",
@@ -299,7 +306,7 @@ WRITING_OPTIONS = [
     option(FILES, "--backup", is_flag=True, help="With --in-place: keep each file that is replaced as FILE.bak."),
     option(
         FILES, "--frozen", is_flag=True,
-        help="Work on nothing; exit with 1 if a text is new or changed since the lock file was written.",
+        help="Change nothing; exit with 1 if a text is new or changed since the lock file was written.",
     ),
 ]  # fmt: skip
 REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")]
@@ -319,7 +326,7 @@ OUTPUT_OPTIONS = [
 FORCE_OPTION = [
     option(
         FILES, "--force", is_flag=True,
-        help="Replace an existing output file; go on if texts seem to be in other languages.",
+        help="Replace an existing output file; continue even if texts seem to be in other languages.",
     )
 ]  # fmt: skip
 TRANSLATION_OPTION = [
@@ -338,7 +345,7 @@ CANDIDATE_OPTION = [
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, such as en-es, en-sr_Latn_RS or en-sr-Latn."),
-    option(TEXTS, "--source-lang", help="Source language, such as en, if the files name their target language."),
+    option(TEXTS, "--source-lang", help="Source language, such as en, if the files name only their target language."),
     option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
@@ -369,11 +376,11 @@ GLOSSARY_OPTION = [
 MEMORY_OPTIONS = [
     option(
         TEXTS, "--memory", type=FILE, multiple=True, metavar="FILE.tmx",
-        help="Translation memory: exact matches are taken as they are, similar texts are shown to models; repeatable.",
+        help="Translation memory: exact matches are used unchanged, similar texts are shown to models; repeatable.",
     ),
     option(
         TEXTS, "--own-memory/--no-own-memory", default=None,
-        help="Use the approved units of localization files as a translation memory, too.  [default: yes]",
+        help="Also use the approved units of localization files as a translation memory.  [default: yes]",
     ),
 ]  # fmt: skip
 SURROUNDING_OPTIONS = [
@@ -435,13 +442,13 @@ EDIT_OPTIONS = [
         CHAIN,
         "--fix",
         hidden=True,
-        help="Where corrections come from: the evaluator offers them, or the post-editor is asked for each error.",
+        help="Where corrections come from: the evaluator offers them, or the post-editor makes one for each error.",
     ),
     option(
         CHAIN,
         "--rules-first/--no-rules-first",
         default=None,
-        help="Correct certain errors by rules before asking a model.  [default: yes; no with the paper's method]",
+        help="Correct certain errors by rules before a model is called.  [default: yes; no with the paper's method]",
     ),
     option(
         CHAIN,
@@ -455,7 +462,7 @@ EDIT_OPTIONS = [
         "--stop-when-error-free/--go-on",
         default=None,
         hidden=True,
-        help="Leave out the later stages if a rating finds no error.",
+        help="Skip the later stages if a rating finds no error.",
     ),
     option(
         CHAIN,
@@ -499,8 +506,8 @@ GATE_OPTIONS = [
         JUDGES,
         "--ask-all/--no-ask-all",
         default=None,
-        help="Always ask all judges of the gate gain. Otherwise metrics are asked first, and models only if they can "
-        "still change the decision.",
+        help="With the gate gain: always call all judges. Otherwise metrics are called first, and models only if they "
+        "can still change the decision.",
     ),
     option(JUDGES, "--margin", help="Points by which the rating must rise."),
     option(
@@ -555,7 +562,7 @@ UNSEEDED_MODEL_OPTIONS = [
     option(
         MODEL, "--llm", metavar="local[:FILE.gguf]", help="Run a local model in this process (needs mtagent[local])."
     ),
-    option(MODEL, "--temperature", help="Sampling temperature.  [default: 0 for ratings, else the server's]"),
+    option(MODEL, "--temperature", help="Sampling temperature.  [default: 0 for ratings, otherwise the server's]"),
     option(MODEL, "--max-tokens", help="Maximum number of tokens in a reply.  [default: the server's]"),
     option(MODEL, "--reasoning-effort", help="Effort of reasoning models: none, low, medium, high."),
     option(MODEL, "--prices", metavar="FILE.toml", help="File of your own prices, which override the public ones."),
@@ -572,7 +579,7 @@ UNSEEDED_MODEL_OPTIONS = [
         "--endpoint",
         multiple=True,
         metavar="URL[=VARIABLE]",
-        help="Further server for the same model, or the same one with the key in another variable; repeatable.",
+        help="Another server for the same model, or the same server with another key; repeatable.",
     ),
     option(
         MODEL,
@@ -585,7 +592,7 @@ UNSEEDED_MODEL_OPTIONS = [
         MODEL,
         "--cache-control",
         hidden=True,
-        help="Mark instructions and examples for models that cache up to a mark only, in Claude's or OpenAI's way.",
+        help="Mark instructions and examples, in Claude's or OpenAI's way, for models that cache only up to a mark.",
     ),
     option(MODEL, "--top-p", hidden=True, help="Nucleus sampling.  [default: the server's]"),
 ]
@@ -595,8 +602,8 @@ MODEL_OPTIONS = [
         MODEL,
         "--seed",
         metavar="N",
-        help="Seed of the run. A new seed gets new replies, a used one gets the stored replies. It is sent to the "
-        "server, too.",
+        help="Seed of the run. A new seed gets new replies; a seed used before gets its stored replies. The seed is "
+        "also sent to the server.",
     ),
 ]
 STAGE_MODEL_OPTIONS = [
@@ -609,12 +616,12 @@ STAGE_MODEL_OPTIONS = [
     )
 ]
 SPENDING_OPTIONS = [
-    option(RUN, "--budget", metavar="DOLLARS", help="Stop when the run has cost this."),
+    option(RUN, "--budget", metavar="DOLLARS", help="Stop when the calls have cost this much."),
     option(
         RUN,
         "--token-budget",
         metavar="N",
-        help="Stop when the run has used this many; works for models without a price, too.",
+        help="Stop when the calls have used this many tokens; also works for models without a price.",
     ),
     option(RUN, "--requests-per-minute", hidden=True, help="Requests per minute to each server, at most."),
     option(RUN, "--tokens-per-minute", hidden=True, help="Tokens per minute to each server, at most."),
@@ -639,11 +646,11 @@ BATCH_OPTION = [
         is_flag=False,
         flag_value="submit",
         metavar="[write DIR|read DIR]",
-        help="Ask models in batches: answers within a day, usually at half the price. write DIR: only write the "
-        "requests to a folder, for you to submit; read DIR: go on with the results that you put there.",
+        help="Send requests in batches: answers within a day, usually at half the price. write DIR: only write the "
+        "requests to a folder, for you to submit; read DIR: continue with the results in the folder.",
     )
 ]
-LIMIT_OPTION = [option(RUN, "--limit", metavar="N", help="Work on the first N segments only.")]
+LIMIT_OPTION = [option(RUN, "--limit", metavar="N", help="Process only the first N segments.")]
 RUN_NAME_OPTION = [
     option(
         RUN,
@@ -744,7 +751,7 @@ COMPARISON_OPTIONS = [
     *METRIC_OPTIONS,
     click.option(
         "--deciding", metavar="METRIC",
-        help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
+        help="Metric that decides whether a text got better or worse.  [default: chrF2, otherwise the first]",
     ),
 ]  # fmt: skip
 """Options of commands that compare a run with references and other systems."""
@@ -783,7 +790,7 @@ def read_batches(options: dict[str, Any]) -> Batches | None:
     if mode not in get_args(BatchMode) or (mode == "submit") == bool(folder):
         raise click.UsageError(f"--batch: expected nothing, 'write DIR' or 'read DIR', not {batch!r}")
     if options.get("repeat") is not None:
-        raise click.UsageError("--repeat: with --batch, start each repeat by itself, with its own --name and --seed")
+        raise click.UsageError("--repeat: with --batch, start each repeat separately, with its own --name and --seed")
     return Batches(mode, Path(folder) if folder else None)
 
 
@@ -822,7 +829,8 @@ def read_config(options: dict[str, Any]) -> Config:
     number_of_judges = len(config.judges) or 1  # a gate without --judge has one
     if overrides.get("quorum", 1) > number_of_judges:
         raise click.UsageError(
-            f"--quorum {config.quorum}: needs as many judges, and there are {number_of_judges}: name more with --judge"
+            f"--quorum {config.quorum}: needs that many judges, but there are {number_of_judges}: name more judges "
+            "with --judge"
         )
     print_licences((config.evaluator, *config.judges))
     return config
@@ -836,7 +844,9 @@ def instructions_by_language(specs: Iterable[str]) -> dict[str, Any]:
         lang, equals, path = spec.partition("=")
         if not equals or Path(spec).exists():
             if "instructions" in settings:
-                raise click.UsageError("--instructions: give one file for all languages, and LANG=FILE for others")
+                raise click.UsageError(
+                    "--instructions: give only one file for all languages, and LANG=FILE for single languages"
+                )
             settings["instructions"] = Path(spec)
             continue
         if not path:
@@ -1013,9 +1023,9 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
     if in_place and output != STANDARD:
         raise click.UsageError("-o and --in-place do not go together: leave one of them out")
     if backup and not in_place:
-        raise click.UsageError("--backup needs --in-place: only then a file is replaced")
+        raise click.UsageError("--backup needs --in-place: only --in-place replaces files")
     if force_edited and lock is None:
-        raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
+        raise click.UsageError("--force-edited needs --lock: without a lock file, edits by people are unknown")
     is_one_file = len(files) == 1 and files[0].path in map(Path, names)
     into_folder = not is_one_file or output.is_dir()
     if not in_place:
@@ -1037,7 +1047,7 @@ def _refuse_other_output(output: Path, files: Sequence[NamedFile], *, into_folde
     if form is None or output.is_dir():
         return
     if into_folder:
-        raise click.UsageError(f"-o {output}: is the name of a file, and there may be several: name a folder")
+        raise click.UsageError(f"-o {output}: is the name of a file, but there may be several files: name a folder")
     read = by_suffix(files[0].path, DOCUMENTS)
     if read is not None and read.name != form.name:
         raise click.UsageError(f"-o {output}: {files[0].path} stays {read.name}; name it with {read.suffixes[0]}")

@@ -29,7 +29,7 @@ _BAR = "{n_fmt}/{total_fmt} |{bar}| {remaining} left{postfix}"
 _COLUMNS = 80
 """The widest bar; a wider terminal gains nothing."""
 _SHOWN_STATES = ("changed", "failed")
-"""What the bar counts beside the segments: all states would not fit."""
+"""What the bar counts besides the segments: all states would not fit."""
 
 _MOST_FAILURES = 3
 """Failures that are printed when they happen, without -v."""
@@ -233,9 +233,9 @@ class Progress:
             of_these = f" of the {counted(sum(self._counts.values()), 'segment')} done now"
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
-            say(f"mtagent: segments with errors that were found and not fixed: {self._not_fixed}{of_these}; {where}")
+            say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}{of_these}; {where}")
         if self._triaged:
-            say(f"mtagent: left alone by triage: {self._triaged}{of_these}")
+            say(f"mtagent: skipped by triage: {self._triaged}{of_these}")
         if self._from_memory:
             say(f"mtagent: as approved in the translation memory: {self._from_memory}{of_these}")
         if self._warnings:
@@ -246,7 +246,7 @@ class Progress:
         if self._lost_numbers:
             say(f"mtagent: numbers of the source are missing in: {_list_of(self._lost_numbers)}")
         if self._empty_translations:
-            say(f"mtagent: the translation is empty, and was left empty, in: {_list_of(self._empty_translations)}")
+            say(f"mtagent: empty translations stayed empty in: {_list_of(self._empty_translations)}")
         if counts.failed:
             kept = "failed segments kept their last accepted text"
             if self._failed_empty:

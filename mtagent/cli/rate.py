@@ -125,7 +125,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 @option(FILES, "-o", "--output", type=FILE, default=STANDARD, help="File for the ratings.  [default: standard output]")
 @option(
     FILES, "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
-    help="Format of the ratings.  [default: by the name of -o, else jsonl]",
+    help="Format of the ratings.  [default: by the name of -o, otherwise jsonl]",
 )  # fmt: skip
 @with_options(FORCE_OPTION)
 @option(FILES, "--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")

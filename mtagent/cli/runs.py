@@ -25,10 +25,9 @@ from mtagent.jobs.parts import LANGUAGE_IDENTIFIER
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
-from mtagent.store import merging
 from mtagent.store.calls import CallOverview
 from mtagent.store.runs import RunSummary, StoredRun
-from mtagent.store.store import Store
+from mtagent.store.store import Store, merge_runs, shards_in
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 from mtagent.text.table import FORMS, Table, tab_separated
@@ -162,7 +161,7 @@ def _columns(run: RunSummary) -> list[str]:
 @click.option("--details", is_flag=True, help="Also print all settings, and the signatures of evaluators and judges.")
 @STORE
 def show(run: str, segment: str | None, most: int | None, form: str | None, details: bool, store: Path | None) -> None:
-    """Print a run at a glance, or everything that was done to one SEGMENT."""
+    """Print a summary of a run, or everything that was done to one SEGMENT."""
     if details and (segment is not None or most is not None or form is not None):
         raise click.UsageError(
             "--details prints the settings of a whole run; leave out the segment, --calls and --format"
@@ -300,12 +299,12 @@ def _chain_text(result: Decided) -> str:
 def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> None:
     """Join the runs of several STOREs, such as the shards of a job, into one new run.
 
-    The segments are in the order of their ids. A segment that several stores hold is taken once.
+    The segments are sorted by id. A segment that is in several stores is merged once.
     """
     path = store_path(store)
-    parts = merging.parts_of(stores)
+    parts = shards_in(stores)
     with Store(path) as target:
-        run = merging.merge(parts, target, name, natural_order)
+        run = merge_runs(parts, target, name, natural_order)
         counts, usage = run.counts(), run.usage()
     say(
         f"mtagent: merged {counted(len(parts), 'run')} into run {visible(name, one_line=True)}: "
@@ -328,12 +327,12 @@ _AGES = {"h": "hours", "d": "days", "w": "weeks"}
 def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bool, store: Path | None) -> None:
     """Delete runs with their texts, ratings, decisions and dialogues.
 
-    Texts and replies that other runs use are kept. The store's file is rewritten, so that nothing else of the deleted
-    runs is left in it. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error,
-    and --older-than leaves it out.
+    Texts and replies that other runs use are kept. The store's file is rewritten, so it contains nothing else of the
+    deleted runs. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error, and
+    --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
-        raise click.UsageError("give exactly one of: names of runs, --older-than 30d, --outside")
+        raise click.UsageError("give only one of these: names of runs, --older-than 30d, --outside")
     with existing_store(store) as opened:
         chosen = runs if older_than is None else _older(opened.runs(), older_than)
         run_summaries = {name: opened.run(name) for name in dict.fromkeys(chosen)}

@@ -119,7 +119,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
     epilog=SCORE_EXAMPLES,
 )
 @click.option(
-    "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that has translations, too."
+    "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that also has translations."
 )
 @click.option(
     "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
@@ -136,8 +136,8 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )
 @click.option(
     "--run", "runs", multiple=True, metavar="[NAME=]RUN",
-    help="Stored run whose texts after each stage are scored, or whose ratings are shown. Repeatable; systems are then "
-    "called NAME/STAGE, and columns of ratings NAME/EVALUATOR.",
+    help="Stored run whose texts after each stage are scored, or whose ratings are printed. Repeatable; systems are "
+    "then called NAME/STAGE, and columns of ratings NAME/EVALUATOR.",
 )  # fmt: skip
 @name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
@@ -146,7 +146,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 @click.option(
     "--edits-from",
     metavar="SYSTEM",
-    help="Add the edits from this system's texts to the others', in TER and characters.",
+    help="Add the edits from this system's texts to the others', in words per 100 and in characters.",
 )
 @click.option(
     "-f",
@@ -191,7 +191,7 @@ def score(**options: Any) -> None:
     are_systems_known = not runs and (bool(scoring.systems) or not is_table)
     if scoring.paired and are_systems_known and len(scoring.systems or translations) < 2:
         raise click.UsageError(
-            "a paired test compares systems with the first one, and there is only one: give more (-t)"
+            "a paired test compares systems with the first system, and there is only one: give more systems (-t)"
         )
     given_languages = options_on_command_line({"lp", "source_lang", "target_lang"})
     config = read_config(options)
@@ -201,7 +201,7 @@ def score(**options: Any) -> None:
     if ratings is not None:
         superfluous = given_options + given_languages
         if superfluous:
-            raise click.UsageError(f"these runs hold ratings, which are shown as they are: leave out {superfluous[0]}")
+            raise click.UsageError(f"these runs have ratings, which are printed unchanged: leave out {superfluous[0]}")
         _print_ratings(ratings, form, width, by_sentence=by_sentence)
         return
     if runs:

@@ -65,7 +65,7 @@ SERVER_OPTIONS = [
     ),
     option(
         SERVER, "--grace", type=Duration(), default=30.0,
-        help="How long requests in flight may continue after the server was stopped.",
+        help="How long requests in flight may continue after the server is stopped.",
     ),
     option(
         RUN, "--daily-budget", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
@@ -75,10 +75,10 @@ SERVER_OPTIONS = [
         RUN, "--request-budget", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
         help="Stop improving the texts of a request when models have cost this much for it.",
     ),
-    option(SERVER, "--state", type=FILE, help="File for usage and glossaries.  [default: serve.db beside the store]"),
+    option(SERVER, "--state", type=FILE, help="File for usage and glossaries.  [default: serve.db next to the store]"),
     option(
         SERVER, "--keep", "kept", type=click.Choice(["none", "hashes", "texts"]), default="none",
-        help="What to store of texts in the state file.  [default: none]",
+        help="Whether to store texts, or only their hashes, in the state file.  [default: none]",
     ),
     option(
         TEXTS, "--keep-words", "keep", type=FILE,
@@ -87,7 +87,7 @@ SERVER_OPTIONS = [
     option(SERVER, "--log-texts", is_flag=True, help="Write texts and error messages to the log."),
     option(
         ACCESS, "--keys", type=FILE,
-        help="File of hashed API keys; without it, everybody on this machine can use the server.",
+        help="File of hashed API keys; without it, anyone on this machine can use the server.",
     ),
     option(ACCESS, "--add-key", metavar="NAME", help="Make a key, add its hash to --keys, print the key, and exit."),
     option(
@@ -113,7 +113,9 @@ SERVER_OPTIONS = [
 ]  # fmt: skip
 
 _CONCURRENCY = option(
-    RUN, "--concurrency", help="Calls to a model at a time; fewer if its server turns calls away.  [default: 256]"
+    RUN,
+    "--concurrency",
+    help="Maximum number of calls to a model at a time; fewer if its server refuses calls.  [default: 256]",
 )
 
 
@@ -193,7 +195,7 @@ def _warn(config: Config, given_options: Collection[str]) -> None:
         say(offline(config), logging.WARNING)
     if "translate" not in (config.effective().stages or ()):
         say(
-            "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
+            "mtagent: no MT system is set, so only /v1/improve works, and only for texts with a translation. To "
             "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator.",
             logging.WARNING,
         )

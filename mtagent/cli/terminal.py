@@ -177,7 +177,7 @@ def notices(quiet: bool) -> Iterator[None]:
     """
     handler = _Once()
     file_loggers = [logging.getLogger("mtagent.formats"), logging.getLogger("mtagent.jobs.improve")]
-    for name in ("jobs.language_check", "jobs.pilot", "jobs.rate", "jobs.run", "llm.batch"):
+    for name in ("jobs.inputs", "jobs.pilot", "jobs.rate", "jobs.run", "llm.batch"):
         file_loggers.append(logging.getLogger(f"mtagent.{name}"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)

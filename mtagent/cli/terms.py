@@ -52,7 +52,7 @@ def command_terms() -> None:
 @with_options(FORCE_OPTION, LANGUAGE_OPTIONS, OWN_PROMPTS_OPTION, MODEL_OPTIONS, SPENDING_OPTIONS)
 @option(
     RUN, "--at-least", "fewest", type=click.IntRange(2), default=FEWEST, show_default=True,
-    help="In how many different texts a term occurs.",
+    help="Minimum number of different texts with the term.",
 )  # fmt: skip
 @with_options(RUN_OPTIONS)
 def extract(fewest: int, **options: Any) -> None:

@@ -110,7 +110,8 @@ def sensitive_settings(settings: Mapping[str, Any], folder: Path) -> list[Sensit
     sensitive: list[SensitiveSetting] = []
     for name, value in settings.items():
         if name in TABLES and isinstance(value, Mapping):
-            table_fields = (JudgeSettings if name == "judge" else ModelSettings).model_fields
+            table = JudgeSettings if name == "judge" else ModelSettings
+            table_fields = table.model_fields
             for field, field_value in value.items():
                 if field in table_fields:
                     sensitive += _sensitive(f"{name}.{field}", field, field_value, folder)
@@ -122,8 +123,11 @@ def sensitive_settings(settings: Mapping[str, Any], folder: Path) -> list[Sensit
 def _sensitive(full_name: str, name: str, value: Any, folder: Path) -> Iterator[SensitiveSetting]:
     """The setting ``name``, if it needs trust; a list of evaluators counts as several settings."""
     if name in SPECS:
-        for spec in value if isinstance(value, list) else [value]:
-            effect = _effect_of_spec(spec, folder) if isinstance(spec, str) else None
+        specs = value if isinstance(value, list) else [value]
+        for spec in specs:
+            effect = None
+            if isinstance(spec, str):
+                effect = _effect_of_spec(spec, folder)
             if effect is not None:
                 yield SensitiveSetting(full_name, spec, effect)
         return
@@ -165,7 +169,7 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
             paths = list(value)
         return _READS if any(_leaves(folder, path) for path in paths) else None
     if name == "store":
-        # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.
+        # Wherever it is: it may hold replies that no model gave, and the files next to it may be symbolic links.
         return _STORES
     if name == "log":
         return _APPENDS
@@ -184,8 +188,10 @@ def _effect_of_spec(spec: str, folder: Path) -> str | None:
     effects = []
     for option, value in options.items():
         effect = _effect_of_option(names, option, value, folder)
-        if effect is not None:
-            effects.append(f"{option.replace('_', '-')} {effect}" if effect == UNKNOWN else effect)
+        if effect == UNKNOWN:
+            effects.append(f"{option.replace('_', '-')} {effect}")
+        elif effect is not None:
+            effects.append(effect)
     return "; ".join(effects) or None
 
 
@@ -252,7 +258,9 @@ def sensitive_lines(file: SettingsFile) -> tuple[str, ...]:
     settings = sensitive_settings(file.written(), file.folder)
     lines = []
     for setting in settings[:MOST_SETTINGS]:
-        value = MASK if key_in(str(setting.value)) else json.dumps(setting.value, ensure_ascii=False, default=str)
+        value = MASK
+        if not key_in(str(setting.value)):
+            value = json.dumps(setting.value, ensure_ascii=False, default=str)
         lines.append(f"{file.path}: {setting.name} = {_one_line(value)}: {setting.effect}")
     if len(settings) > MOST_SETTINGS:
         lines.append(f"{file.path}: … ({len(settings) - MOST_SETTINGS:,} more settings)")
@@ -263,7 +271,9 @@ def _one_line(text: str) -> str:
     """``text`` for a terminal, with keys masked and cut if it is long."""
     text = masked(visible(text.strip(), one_line=True))
     hidden = len(text) - LONGEST_VALUE
-    return text if hidden <= 0 else f"{text[:LONGEST_VALUE]}… ({hidden:,} more characters)"
+    if hidden <= 0:
+        return text
+    return f"{text[:LONGEST_VALUE]}… ({hidden:,} more characters)"
 
 
 # Which files are trusted
@@ -335,7 +345,7 @@ def absolute(path: Path) -> Path:
 
 def _place(path: Path) -> str:
     """The file's path without symbolic links to its folder. The file itself may be a link, which is not followed:
-    files and modules that its settings name are looked for beside the link.
+    files and modules that its settings name are looked for next to the link.
     """
     return str(absolute(path).parent.resolve() / path.name)
 

@@ -50,7 +50,7 @@ Examples:
     "--source",
     type=FILE,
     metavar="FILE|DIR",
-    help="File with the sources of FILE, if files have one language each; in a folder, the file of the same name.",
+    help="File with the sources of FILE, if each file has one language; or a folder with a file of the same name.",
 )
 @click.option("-l", "--lp", metavar="en-es", help="Language pair, for files that hold several languages or name none.")
 @click.option(
@@ -74,8 +74,8 @@ def command(
     """List the units of localization files as JSON Lines, or write new targets into one file.
 
     Inline tags are numbered placeholders in source and target: <1>bold</1>, <2/>. A new target must have the source's
-    placeholders, in any order that makes sense. All bytes of FILE that are not a new target or its mark stay as they
-    are. Units that are locked, approved or written by a person are changed only if --only names them.
+    placeholders, in any order that makes sense. Only new targets and their marks change in FILE. Units that are locked,
+    approved or written by a person are changed only if --only names them.
     """
     if (targets is None) != (output is None):
         raise click.UsageError("--set and -o need each other")
@@ -131,7 +131,7 @@ def _marks_of(target: NewTarget, marks: list[UnitMark]) -> list[UnitMark]:
 def _shown(path: Path, unit: TranslationUnit) -> dict[str, object]:
     """The unit's fields for JSON Lines; those that are also fields of segments have the same form as there."""
     values: dict[str, object] = {"file": str(path)}
-    values |= {each.name: getattr(unit, each.name) for each in dataclasses.fields(unit)}
+    values |= unit._asdict()
     values |= {"status": unit.status, "protected": unit.protected}
     values["notes"] = "\n".join(unit.notes) or None
     return values

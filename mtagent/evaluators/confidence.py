@@ -140,4 +140,4 @@ def _read(path: Path) -> ConfidenceThreshold:
         return ConfidenceThreshold.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise ConfigError(f"{path}: is no calibration: {detail}; remove it, or calibrate again") from None
+        raise ConfigError(f"{path}: is not a calibration: {detail}; remove it, or calibrate again") from None

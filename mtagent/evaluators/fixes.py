@@ -17,7 +17,7 @@ from mtagent.llm.reading import RepeatedKeys, read_json
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text.spans import normalise
 
-_AROUND = 12  # characters of context shown beside a span
+_AROUND = 12  # characters of context shown next to a span
 
 
 class Fixes:

@@ -52,7 +52,7 @@ class MarkedLine(NamedTuple):
     """Whether a quotation in it does not end."""
 
     def part(self, start: int, end: int | None = None) -> MarkedLine:
-        """``text[start:end]`` with the spans that stand there, without white space around."""
+        """``text[start:end]`` with the spans in it, without surrounding white space."""
         text = self.text[start:end]
         first = self.text.count(MARK, 0, start)
         return MarkedLine(text.strip(), self.quoted[first : first + text.count(MARK)], self.open)
@@ -408,7 +408,7 @@ def _span_and_fix(
 
 
 def _replaces(span: str, suggestion: str, quotable: QuotableTexts) -> bool:
-    """Whether ``suggestion`` can stand in place of ``span`` and of nothing else.
+    """Whether ``suggestion`` can replace ``span`` and nothing else.
 
     It cannot if it describes the change, leaves words out with dots, is text of the source, only takes capitals away,
     or repeats the words around the span.
@@ -583,7 +583,7 @@ class _Lists:
         self.in_remark = self.in_remark and not self.after_blank
 
     def _read_piece(self, line: MarkedLine) -> None:
-        """Read a line, or the part of one, that is no heading."""
+        """Read a line, or the part of one, that isn't a heading."""
         is_none = says_none(line)
         named = set[Severity]()
         if is_none:

@@ -584,7 +584,7 @@ def _severity(value: Any) -> Weighed:
 def parse_correction(reply: str, segment: Segment, translation: str) -> str:
     """The corrected whole translation in ``reply``, which may be equal to ``translation``.
 
-    Raises :class:`RatingParseError` for remarks instead of it or beside it, for several lines made of one, and for a
+    Raises :class:`RatingParseError` for remarks instead of it or next to it, for several lines made of one, and for a
     reply without text. Whether the correction is good is for the verification to decide.
     """
     if _JSON_BEGINS.match(reply) and not translation.lstrip().startswith("{"):

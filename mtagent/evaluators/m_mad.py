@@ -309,7 +309,7 @@ def opposed(errors: Errors, topic: Topic) -> Errors:
     """The opponent's first standpoint. The words and places of the errors are never changed.
 
     On severity: every major error is minor. On categories: the errors are of another category. On the entirety: there
-    is no error. A non-translation is denied, in the words of :data:`DENIAL`, whatever the topic.
+    isn't an error. A non-translation is denied, in the words of :data:`DENIAL`, whatever the topic.
     """
     if topic == "entirety" or _has_non_translation(errors):
         return ()

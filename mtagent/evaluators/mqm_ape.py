@@ -3,7 +3,7 @@
 Another evaluator marks the errors. For each of them a text is made in which that one error alone is mended, and a judge
 compares it with the text as it is, in both orders. An error whose mending is not preferred is dropped, and the score is
 made again from the errors that are left. Unlike the paper, errors are mended by their own suggestions where they have
-some, and the judge is asked in both orders. A judge that chooses the same place in both orders has checked nothing.
+some, and the judge is called in both orders. A judge that chooses the same place in both orders has checked nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class MqmApe:
         if not isinstance(evaluator, HasWeights) or evaluator.weights not in mqm.PRESETS:
             raise ConfigError(
                 f"mqm-ape: the score of {evaluator.name} is not the sum of the errors that it marks, so none can be "
-                "dropped: take one that scores by error spans, such as evaluator=gemba-mqm or evaluator=rubric-mqm"
+                "dropped: use one that scores by error spans, such as evaluator=gemba-mqm or evaluator=rubric-mqm"
             )
         if most < 1:
             raise ConfigError(f"mqm-ape: most={most} checks no error: give at least 1")
@@ -115,7 +115,7 @@ class MqmApe:
             if errors is None or not math.isclose(rating.score, mqm.score(errors, self.weights), abs_tol=1e-6):
                 raise EvaluationError(
                     f"mqm-ape: the score {rating.score:g} of {rating.evaluator} is not the sum of the errors that it "
-                    "marks, so that none can be dropped (a file with several raters? choose one with rater=NAME)"
+                    "marks, so none can be dropped (a file with several raters? choose one with rater=NAME)"
                 )
             weights: dict[int, float] = {}  # of the errors that count, by their place in the list
             for place, error in enumerate(errors):

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 WATCHED = 20
 """How many of the last comparisons show whether a judge chooses by place, without ties in both orders."""
 MOST_CONTRADICTIONS = 16
-"""With so many contradicting choices among these, a judge is reported."""
+"""A judge with this many contradicting choices among these is reported."""
 
 
 class PairwiseAnswer(NamedTuple):
@@ -79,7 +79,7 @@ class Pairwise:
     def _watch(self, choices: tuple[Choice, ...]) -> None:
         """Warn once if the judge contradicted itself in :data:`MOST_CONTRADICTIONS` of the last comparisons.
 
-        A tie in both orders says nothing about places. A tie in one order is no contradiction.
+        A tie in both orders says nothing about places. A tie in one order isn't a contradiction.
         """
         if set(choices) == {"tie"}:
             return
@@ -90,7 +90,7 @@ class Pairwise:
         self._is_reported = True
         logger.warning(
             "the judge (%s) contradicted itself in %d of its last %d comparisons (ties in both orders left out): it "
-            "chose the same place, A or B, whichever text was there; such comparisons decide nothing: name another "
+            "chose the same place, A or B, whichever text was there; such comparisons can't decide: name another "
             "model or another judge",
             self.label,
             contradictions,

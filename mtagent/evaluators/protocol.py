@@ -46,7 +46,7 @@ class RatesSystems(Evaluator, Protocol):
     async def rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
         """Rate the ``translation`` that ``system`` made.
 
-        ``alone``: no other system is rated beside it, so that ``system`` may be the name of any file.
+        ``alone``: no other system is rated together with it, so that ``system`` may be the name of any file.
         """
         ...
 
@@ -101,7 +101,7 @@ def stated_calls(evaluator: object) -> tuple[int, int] | None:
 
 
 def counts_calls(evaluator: object) -> bool:
-    """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
+    """Whether ``evaluator`` is known to call a model, and so to show a segment's notes to it."""
     match getattr(evaluator, "calls", None):
         case (_, Real() as most):  # an evaluator of another package may state other numbers than int
             return float(most) > 0
@@ -109,7 +109,7 @@ def counts_calls(evaluator: object) -> bool:
 
 
 def asks_no_model(evaluator: object) -> bool:
-    """Whether ``evaluator`` is known to ask no model, as the rules."""
+    """Whether ``evaluator`` is known to call no model, as the rules."""
     return stated_calls(evaluator) == (0, 0)
 
 
@@ -166,7 +166,7 @@ class Named(Protocol):
 
 
 def checked_evaluator(evaluator: object) -> Evaluator:
-    """``evaluator``, if it looks like one. Raises :class:`ConfigError`, which says what is missing."""
+    """``evaluator``, if it looks like one. Raises :class:`ConfigError` that names what is missing."""
     kind = type(evaluator).__name__
     if isinstance(evaluator, type):
         raise ConfigError(f"{evaluator.__name__} is a class: pass an object of it; {LOOKS_LIKE}")

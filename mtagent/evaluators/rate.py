@@ -217,7 +217,7 @@ class RATE:
             completion, actions = await _decide(core, messages, offered)
             # Some models repeat a call; only different calls are several.
             if rounds_left and any(action[:2] != actions[0][:2] for action in actions):
-                # A score beside other calls would be given before their answers are read.
+                # A score together with other calls would be given before their answers are read.
                 offered = tuple(tool for tool in self._tools if tool is not FINISH)
             answers: list[str] = []
             for action in actions:
@@ -232,7 +232,7 @@ class RATE:
 async def _decide(
     core: Dialogue, messages: Sequence[Message], tools: Sequence[Tool]
 ) -> tuple[Completion, tuple[Action, ...]]:
-    """The core agent's next tool calls. A reply without any is asked for once more, with the reason."""
+    """The core agent's next tool calls. A reply without any is requested once more, with the reason."""
     for is_last in (False, True):
         completion = await core.send(messages, "rate-core", tools=tools)
         try:

@@ -423,7 +423,7 @@ def _in_json(data: Any) -> list[Action]:
     for key in _ARGUMENTS:
         if key in fields:
             return [Action(_tool_name(name), _arguments(fields[key]))]
-    # The arguments are beside the name.
+    # The arguments are next to the name.
     arguments = {key: value for key, value in fields.items() if key not in _BESIDES}
     return [Action(_tool_name(name), renamed(arguments, PAPER_ARGUMENTS))]
 

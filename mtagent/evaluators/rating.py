@@ -27,7 +27,7 @@ async def rating_by(
 ) -> Rating:
     """The rating of ``translation`` by ``evaluator``, with a warning about spans that do not occur in it.
 
-    A long text is rated paragraph by paragraph, if the evaluator asks a model and its score is a sum of error weights;
+    A long text is rated paragraph by paragraph, if the evaluator calls a model and its score is a sum of error weights;
     ``with_neighbours`` shows the model the paragraphs around each. Raises :class:`EvaluationError` for anything that
     isn't a rating with a finite score, and whatever the evaluator raises.
     """
@@ -172,7 +172,8 @@ def paragraphs_of(segment: Segment, translation: str) -> list[Paragraph]:
         start += len(text.separators[i])
         changes = {"source": source.texts[i], "context": _context_of(i, segment, source.texts, text.texts)}
         if references:
-            changes["reference"] = references[i] if len(references) == number else segment.reference
+            is_parallel = len(references) == number
+            changes["reference"] = references[i] if is_parallel else segment.reference
         parts.append(Paragraph(segment.model_copy(update=changes), text.texts[i], source_start, start))
         source_start += len(source.texts[i])
         start += len(text.texts[i])

@@ -77,7 +77,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
     """The evaluator that ``NAME[:OPTION=VALUE,...]`` names. Raises :class:`ConfigError` naming the culprit."""
     name, options = parse_spec(spec)
     if name == PAIRWISE:
-        raise ConfigError(f"{name} compares two texts and does not rate: name it in judge")
+        raise ConfigError(f"{name} compares two texts and does not rate: use it as judge")
     if name not in EVALUATORS:
         return _foreign(name, options, surroundings)
     kind = _kind(name)
@@ -95,14 +95,14 @@ def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
 
 
 def asks_model(name: str) -> bool:
-    """Whether the judge or evaluator ``name`` asks a model. False for other packages' evaluators, which may ask one."""
+    """Whether the judge or evaluator ``name`` calls a model. False for other packages' evaluators."""
     if name == PAIRWISE:
         return True
     return name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters
 
 
 def may_ask_model(spec: str) -> bool:
-    """Whether the evaluator that ``spec`` names may ask a model, as other packages' evaluators may."""
+    """Whether the evaluator that ``spec`` names may call a model, as other packages' evaluators may."""
     name = parse_spec(spec)[0]
     return name not in EVALUATORS or asks_model(name)
 
@@ -124,7 +124,7 @@ def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surrou
     parameters = inspect.signature(kind).parameters
     arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
     if "llm" in parameters and "llm" not in arguments:
-        raise ConfigError(f"{name} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
+        raise ConfigError(f"{name} calls a model, but none is set: set OPENAI_API_KEY, base_url, or llm=local")
     return kind(**{**arguments, **parts, **typed_options(f"evaluator {name}", kind, options)})
 
 
@@ -154,7 +154,7 @@ def _around(name: str, kind: Any, options: Mapping[str, str], surroundings: Surr
     if judge_model is not None:
         llm = surroundings.another(judge_model) if surroundings.another else None
         if llm is None:
-            raise ConfigError(f"{name}: judge-model={judge_model}: no other model can be asked here")
+            raise ConfigError(f"{name}: judge-model={judge_model}: no other model can be used here")
         parts["judge"] = make_pairwise(PAIRWISE, replace(surroundings, llm=llm))
     return cast(Evaluator, _made(name, kind, outer_options, surroundings, **parts))
 

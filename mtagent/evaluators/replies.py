@@ -109,7 +109,7 @@ def errors_in(
 
     ``severity`` reads a severity; ``complete`` adds what an evaluator knows of an item, and returns ``None`` for an
     item that states that there is no error. Raises :class:`RatingParseError` if any part of the answer cannot be read,
-    and if no error is left in JSON inside a sentence, which may quote what was asked for.
+    and if no error is left in JSON inside a sentence, which may quote the request.
     """
     errors = []
     for written_item in read_items(answer.value):

@@ -135,7 +135,7 @@ def _is_tokenised(source: str, lang: str) -> bool:
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A space before a comma, a full stop and the like, except before high marks in French.
 
-    A text with spaces before all marks is tokenised, and left alone, unless the source isn't tokenised.
+    A text with spaces before all marks is tokenised, and not edited, unless the source isn't tokenised.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
     if _is_tokenised(segment.source, segment.source_lang):
@@ -322,7 +322,7 @@ def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> 
 def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
     """The one place where the translation spells ``mark`` wrongly; ``None`` for no place, or more than one.
 
-    Translation puts spaces beside its signs, makes them full-width, and changes its case.
+    Translation puts spaces next to its signs, makes them full-width, and changes its case.
     """
     if len(mark) > _MAX_LOOSE:
         return None
@@ -454,18 +454,39 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         faults = [str(error)]
     if faults:
         why = f"{problem}: {summary(faults)}"
-        yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
+        fix = _with_source_names(segment, source, translation[start:end])
+        yield located(translation, start, end, "accuracy/mistranslation", "critical", why, fix)
         return
     faults = list(placeholders(segment, translation))
-    if faults:
+    fix = _with_source_names(segment, source, translation[start:end]) if faults else None
+    if fix is not None:
+        yield located(translation, start, end, "accuracy/mistranslation", "major", summary(faults), fix)
+    elif faults:
         yield somewhere("accuracy/mistranslation", "major", faults)
+
+
+def _with_source_names(segment: Segment, source: icu.Message, text: str) -> str | None:
+    """The message ``text`` with the capitals that its arguments have in the source, if that is all it lacks."""
+    message = icu.readable(text)
+    if message is None:
+        return None
+    in_source = icu.names(source)
+    new_names = {}
+    for name in icu.names(message) - in_source:
+        same_letters = [original for original in in_source if original.casefold() == name.casefold()]
+        if len(same_letters) == 1:
+            new_names[name] = same_letters[0]
+    fix = icu.renamed(text, new_names) if new_names else None
+    if fix is None or any(icu.form_faults(source, icu.parse(fix), segment.target_lang)):
+        return None
+    return None if any(placeholders(segment, fix)) else fix
 
 
 _UNTRANSLATED = "accuracy/untranslated text"
 _FEWEST_WORDS = 2
 """A copied text of fewer words may be a name."""
 _ENOUGH_WORDS = 4
-"""A copied text of so many words is no label."""
+"""A copied text with this many words isn't a label."""
 _ENDS_BEFORE = regex.compile(r"(?:\A|[.!?…:。！？]|\n)[\p{P}\s]*+\Z")
 _ENDS_AFTER = regex.compile(r"[\p{Pe}\p{Pf}\"'\s]*+(?:[.!?…:。！？]|\n|\Z)")
 
@@ -645,7 +666,7 @@ RULES: dict[str, Rule] = {
 """All rules by name."""
 
 MOST_SPANS = 500
-"""The most errors that a rule marks: more of the same kind are no news about a text."""
+"""The most errors that a rule marks: more of the same kind tell nothing new about a text."""
 
 
 class Rules:
@@ -699,7 +720,7 @@ class Rules:
         return kept
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
-        """Rate ``translation``; asks no model and never fails."""
+        """Rate ``translation``; calls no model and never fails."""
         errors = await aside(len(segment.source) + len(translation), self.find, segment, translation)
         score = mqm.score(errors, self.weights)
         return Rating(evaluator=self.name, score=score, errors=errors, signature=self.signature)

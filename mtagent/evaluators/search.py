@@ -52,7 +52,7 @@ from mtagent.text.scripts import UNSPACED_OR_HANGUL
 
 @runtime_checkable
 class Search(Protocol):
-    """Looks up background knowledge. An optional ``signature`` says more about what it may find than its name."""
+    """Looks up background knowledge. An optional ``signature`` identifies it more exactly than its name."""
 
     name: str
 
@@ -88,7 +88,7 @@ class HTTPSearch:
                 "and name the variable that holds the key with #key=NAME"
             )
         if "{query}" not in template:
-            raise ConfigError("search: the address has no {query}, the place for what is looked for")
+            raise ConfigError("search: the address has no {query}, the place for the query")
         if "{key}" in template and not key:
             raise ConfigError("search: name the environment variable that holds the key, with #key=NAME")
         if key and not key.isidentifier():
@@ -182,7 +182,7 @@ def parse(address: str) -> HTTPSearch:
     option, _, key = described.partition("=")
     if described and (option != "key" or "&" in key):
         raise ConfigError(
-            "search endpoint: only #key=NAME may stand behind the address, which must answer as SearXNG does: "
+            "search endpoint: only #key=NAME may follow the address, which must answer as SearXNG does: "
             '{"results": [{"title": "…", "content": "…", "url": "…"}]}'
         )
     return HTTPSearch(template, key=key)
@@ -199,7 +199,7 @@ def open_search(spec: str, knowledge: Sequence[Path] = ()) -> Search | None:
             raise ConfigError("search local: name your notes: search=local,knowledge=notes.md+glossary.csv")
         return Knowledge(knowledge)
     if knowledge:
-        raise ConfigError(f"knowledge: only the search local looks into notes, and the search is {spec.strip()!r}")
+        raise ConfigError(f"knowledge: only search=local reads notes, but the search is {spec.strip()!r}")
     if spec.strip() == "none":
         return None
     if kind == "searxng":

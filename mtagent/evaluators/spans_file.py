@@ -230,7 +230,7 @@ def _located(error: ErrorSpan, text: str, where: str) -> tuple[ErrorSpan, str | 
 
 
 class SpansFile:
-    """Rates a translation with the errors that the file ``path`` has for exactly this text; asks no model.
+    """Rates a translation with the errors that the file ``path`` has for exactly this text; calls no model.
 
     ``system`` and ``rater`` choose among the file's systems and raters. The errors of several raters are joined, and
     the score is the mean of their scores (as Marot computes it), with the MQM weights of Freitag et al. 2021. If

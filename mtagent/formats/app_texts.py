@@ -8,16 +8,18 @@ kind           what a file looks like
 ``language``   the same within an object that is named for the language, beside other values: ``{"de": {…}}``
                (Rails)
 ``wrapped``    ``{"locale": "de", "translations": {…}}`` (Angular), or ``entries``
-``records``    ``{"key": {"message": "…", "description": "…"}}`` (Chrome), or ``defaultMessage`` (format.js)
+``records``    ``{"key": {"message": "…", "description": "…"}}`` (Chrome), or ``defaultMessage`` (format.js), or
+               a list of ``{"id": "key", "translation": "…"}`` (Hugo)
 ``arb``        texts beside their ``@key`` with a description
 =============  ==========================================================================================
 
 An ICU message is one text. A key of a file's texts is the path to it, joined by dots; a dot in a name is ``\\.``.
+Values that aren't texts (numbers, dates, ``true``) stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Union
 
@@ -29,9 +31,8 @@ from mtagent.formats.documents import (
     TextEdit,
     TranslationUnit,
     content_of,
-    shown_id,
 )
-from mtagent.formats.json_spans import JsonFile, NewValue, TreeMember, TreeValue, surrogate_fault
+from mtagent.formats.json_spans import DOCUMENTS, JsonFile, NewValue, TreeMember, TreeValue, surrogate_fault
 from mtagent.formats.monolingual import (
     KeyedText,
     joined_key,
@@ -47,10 +48,14 @@ _TEXTS = ("message", "defaultMessage", "string", "translation")
 _NOTES = ("description", "developer_comment", "comment", "notes", "note", "context")
 _LENGTHS = ("maxLength", "max_length", "character_limit", "limit")
 _RECORD = {*_TEXTS, *_NOTES, *_LENGTHS, "id", "file", "start", "end", "line", "col", "placeholders", "example", "hash"}
+_CODE_RECORD = {"message", "comment"}  # of Visual Studio Code, whose files also have plain texts
+_PLURAL_REMARKS = ("description", "hash")  # of go-i18n, beside a plural's forms
+_SCHEMA = "$schema"
 _WRAPPERS = ("translations", "entries")
 
 KeyPath = tuple[Union[str, int], ...]  # noqa: UP007
-_Order = dict[Union[str, int], "str | _Order | None"]  # noqa: UP007 - the id of a unit, or None for what only has a place
+_Order = dict[Union[str, int], "str | TreeValue | _Order | None"]  # noqa: UP007
+"""The id of a unit, a value of the source that isn't a text, or None for what only has a place."""
 
 
 class TextTree(Protocol):
@@ -82,13 +87,13 @@ class _AppStrings:
         self.language: str | None = None
         self.base: TreeValue = self.tree.root
         self.texts: list[KeyedText] = []
+        self.by_path: dict[KeyPath, KeyedText] = {}
         self.paths: dict[str, KeyPath] = {}
         self.values: dict[str, TreeValue] = {}
-        self.aliases: set[KeyPath] = set()  # of values that are another one's
-        if self.tree.root.kind != "object":
+        self.fixed: set[KeyPath] = set()  # where aliases and values with a tag are
+        if not self.base.is_container:
             raise InputError(
-                f"{path}:1: is not a file of an app's texts: expected an object of keys and texts; is it "
-                "the right file?"
+                f"{path}:1: is not a file of an app's texts: expected keys and texts, or a list; is it the right file?"
             )
         self.kind = self._kind(is_arb, may_have_language)
         if self.kind == "arb":
@@ -100,27 +105,27 @@ class _AppStrings:
         refuse_repeated_keys(path, self.texts)
 
     def _kind(self, is_arb: bool, may_have_language: bool) -> str:
-        members = {str(member.key): member.value for member in self.tree.root.members}
+        members = {str(member.key): member.value for member in self.base.members if member.key != _SCHEMA}
         locale = members.get("@@locale") if is_arb or "@@locale" in members else members.get("locale")
         if locale is not None and locale.kind == "string":
             self.language = locale.text or None
+        if self.base.kind == "array":
+            keyed = _keyed_by_id(self.base.members) if self.base.style != DOCUMENTS else None
+            self.base.members = keyed or self.base.members
+            return "nested" if keyed is None else "records"
         if is_arb or "@@locale" in members:
             return "arb"
-        if "$schema" in members:
-            line = self.tree.line_of(members["$schema"].start)
-            raise InputError(f"{self.path}:{line}: names a $schema, so it is a configuration and not an app's texts")
         if self.language is not None:
             for name in _WRAPPERS:
                 wrapped = members.get(name)
                 if wrapped is not None and wrapped.kind == "object":
                     self.base = wrapped
                     return "wrapped"
-        if members and all(_is_record(value) for value in members.values()):
+        if members and _are_records(list(members.values())):
             return "records"
         if len(members) == 1 and may_have_language:
             name, value = next(iter(members.items()))
-            is_empty = value.kind == "word" and value.text == "null"
-            if (value.kind == "object" or is_empty) and plural_forms(name):
+            if (value.kind == "object" or value.is_null) and plural_forms(name):
                 self.language = name
                 self.base = value
                 return "language"
@@ -130,10 +135,8 @@ class _AppStrings:
         members = {member.key: member.value for member in self.base.members}
         for member in self.base.members:
             key = str(member.key)
-            if key.startswith("@"):
+            if key.startswith("@") or member.value.kind != "string":
                 continue
-            if member.value.kind != "string":
-                self._refuse(member, (key,))
             metadata = _strings_of(members.get(f"@{key}"))
             notes = [metadata[name] for name in ("description", "context") if metadata.get(name)]
             notes += _arb_placeholders(members.get(f"@{key}"))
@@ -145,36 +148,46 @@ class _AppStrings:
 
     def _read_records(self) -> None:
         for member in self.base.members:
+            if member.value.kind == "string" and member.key != _SCHEMA:
+                self._read_value(member, (member.key,), set(), False)
             metadata = _strings_of(member.value)
-            name = next(name for name in _TEXTS if name in metadata)
-            value = member.value.get(name)
-            assert value is not None
-            key = joined_key([member.key])
-            notes = [metadata[note] for note in _NOTES if metadata.get(note)]
-            self._add((member.key, name), value, KeyedText(
-                key=key, text=value.text, line=self.tree.line_of(value.start), notes=tuple(notes),
-                max_length=_length_of(metadata),
-            ))  # fmt: skip
+            notes = tuple(metadata[note] for note in _NOTES if metadata.get(note))
+            for part in member.value.members:
+                if part.key not in _TEXTS:
+                    continue
+                path = (member.key, part.key)
+                if part.value.is_container:
+                    self._read_nested(part.value, path)
+                else:
+                    self._add(path, part.value, KeyedText(
+                        key=joined_key([member.key]), text=part.value.text, line=self.tree.line_of(part.value.start),
+                        notes=notes, max_length=_length_of(metadata),
+                    ))  # fmt: skip
 
     def _read_nested(self, container: TreeValue, path: KeyPath) -> None:
         names = {str(member.key) for member in container.members if not member.value.is_container}
-        is_plural = container.kind == "object" and "other" in names and len(container.members) == len(names) > 1
-        is_plural = is_plural and names <= set(CATEGORIES)
+        is_plural = _is_plural(container)
+        notes: tuple[str, ...] = ()
+        if is_plural:
+            remarks = _strings_of(container)
+            notes = tuple(remarks[name] for name in _PLURAL_REMARKS[:1] if remarks.get(name))
         for member in container.members:
             place = (*path, member.key)
-            value = member.value
-            is_data = value.kind == "number" or (value.kind == "word" and value.text != "null")
-            is_data = is_data or (value.kind == "object" and container.kind == "array")
-            if is_data and self.kind != "language":
-                self._refuse(member, place)
-            if value.is_container:
-                self._read_nested(value, place)
-            elif value.kind == "alias":
-                self.aliases.add(place)
-            elif not is_data:
-                self._add_nested(member, place, names, is_plural)
+            if member.is_fixed:
+                self.fixed.add(place)
+            elif member.value.is_container:
+                self._read_nested(member.value, place)
+            elif not (is_plural and member.key in _PLURAL_REMARKS) and member.key != _SCHEMA:
+                self._read_value(member, place, names, is_plural, notes)
 
-    def _add_nested(self, member: TreeMember, path: KeyPath, names: set[str], is_plural: bool) -> None:
+    def _read_value(
+        self, member: TreeMember, path: KeyPath, names: set[str], is_plural: bool, notes: tuple[str, ...] = ()
+    ) -> None:
+        """Read a value that is no container; ``names`` are the keys of the values beside it."""
+        if member.value.kind == "fixed":
+            self.fixed.add(path)
+        if member.value.kind != "string" and not member.value.is_null:
+            return
         key = joined_key(path)
         name = str(member.key)
         stem, underscore, suffix = name.rpartition("_")
@@ -190,23 +203,15 @@ class _AppStrings:
         elif suffix == "plural" and stem in names:
             form = PluralForm(1, 2, category="other")
         self._add(path, member.value, KeyedText(
-            key=key, text=member.value.text if member.value.kind == "string" else None,
-            line=self.tree.line_of(member.start), category=category, plural_prefix=prefix, form=form,
+            key=key, text=None if member.value.is_null else member.value.text, line=self.tree.line_of(member.start),
+            notes=notes, category=category, plural_prefix=prefix, form=form,
         ))  # fmt: skip
 
     def _add(self, path: KeyPath, value: TreeValue, text: KeyedText) -> None:
         self.texts.append(text)
+        self.by_path[path] = text
         self.paths[text.key] = path
         self.values[text.key] = value
-
-    def _refuse(self, member: TreeMember, path: KeyPath) -> None:
-        value = member.value
-        what = {"object": "an object", "array": "a list", "number": "a number"}.get(value.kind, value.text)
-        way_out = "expected a text" if value.is_container else "put it in quotes if it is a text"
-        raise InputError(
-            f"{self.path}:{self.tree.line_of(member.start)}: is not a file of an app's texts: the value of "
-            f"{shown_id(joined_key(path))} is {what}; {way_out}"
-        )
 
 
 class AppTexts:
@@ -238,9 +243,9 @@ class AppTexts:
             self._strings.language or target_lang or language_in_path(path),
         )
         self._plural_paths = self._added_forms()
-        if self._strings.aliases:
-            self.units = [unit for unit in self.units if not self._is_in_alias(self._path_of(unit.id))]
-        self._order = self._ordered(unit.id for unit in self.units)
+        if self._strings.fixed:
+            self.units = [unit for unit in self.units if not self._is_fixed(self._path_of(unit.id))]
+        self._order = self._ordered()
         self._without_place = dict(self._misplaced(self._order, self._strings.base))
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
@@ -267,9 +272,21 @@ class AppTexts:
 
     def _refuse_other_kind(self) -> None:
         kinds = {self._source.kind, self._strings.kind}
-        if len(kinds) == 1 or kinds == {"records", "nested"}:
+        roots = [strings.tree.root for strings in (self._source, self._strings)]
+        if roots[0].style == roots[1].style == DOCUMENTS and len(roots[0].members) != len(roots[1].members):
+            raise InputError(
+                f"{self.path}:1: has {len(roots[1].members)} documents, and {self._source.path} has "
+                f"{len(roots[0].members)}; they must be the same"
+            )
+        is_list = roots[0].kind == "array"
+        if is_list != (roots[1].kind == "array"):
+            names = ("a list", "keys and texts") if is_list else ("keys and texts", "a list")
+            raise InputError(
+                f"{self.path}:1: has {names[1]}, but {self._source.path} has {names[0]}; give both the same form"
+            )
+        if len(kinds) == 1 or (kinds == {"records", "nested"} and not is_list):
             return
-        if not self._strings.tree.root.members and self._source.kind not in ("wrapped", "language"):
+        if not roots[1].members and self._source.kind not in ("wrapped", "language"):
             return
         raise InputError(
             f"{self.path}:1: has texts of the kind {self._strings.kind}, but {self._source.path} of the kind "
@@ -286,40 +303,53 @@ class AppTexts:
         # A plural form that the source lacks is where the source has the others.
         return self._plural_paths[unit_id]
 
-    def _is_in_alias(self, path: KeyPath) -> bool:
-        return any(path[:length] in self._strings.aliases for length in range(1, len(path) + 1))
+    def _is_fixed(self, path: KeyPath) -> bool:
+        return any(path[:length] in self._strings.fixed for length in range(1, len(path) + 1))
 
-    def _ordered(self, unit_ids: Iterable[str]) -> _Order:
-        """The units as a tree of keys in the source's order."""
+    def _ordered(self) -> _Order:
+        """The units, and what is between them, as a tree of keys in the source's order."""
+        if self._source.kind == "records" and self._strings.kind != "records" and self._strings.tree.root.members:
+            return {self._source.paths[unit.id][0]: unit.id for unit in self.units}
         order: _Order = {}
         if self._source.kind == "arb":
             for strings in (self._source, self._strings):
                 order |= {member.key: None for member in strings.base.members if str(member.key).startswith("@@")}
-        as_records = self._source.kind == "records" and (
-            self._strings.kind == "records" or not self._strings.tree.root.members
-        )
-        for unit_id in unit_ids:
-            path = self._path_of(unit_id)
-            if self._source.kind == "records":
-                order[path[0]] = unit_id if not as_records else {path[-1]: unit_id}
+            for unit in self.units:
+                order[unit.id] = unit.id
+                order[f"@{unit.id}"] = None
+            return order
+        unit_ids = {unit.id for unit in self.units}
+        containers = {path[:length] for path in self._source.by_path for length in range(len(path))}
+        return self._order_within(self._source.base, (), unit_ids, containers)
+
+    def _order_within(
+        self, container: TreeValue, path: KeyPath, unit_ids: set[str], containers: set[KeyPath]
+    ) -> _Order:
+        order: _Order = {}
+        for member in container.members:
+            place = (*path, member.key)
+            text = self._source.by_path.get(place)
+            if member.is_fixed:
                 continue
-            node = order
-            for key in path[:-1]:
-                child = node.setdefault(key, {})
-                if not isinstance(child, dict):
-                    break
-                node = child
-            node[path[-1]] = unit_id
-            if self._source.kind == "arb":
-                order[f"@{path[0]}"] = None
+            if text is not None and text.category is not None:
+                stem = str(member.key).removesuffix(text.category)
+                forms = {category: text.key_of(category) for category in CATEGORIES}
+                order |= {stem + category: key for category, key in forms.items() if key in unit_ids}
+            elif text is not None and text.key in unit_ids:
+                order[member.key] = text.key
+            elif place in containers:
+                order[member.key] = self._order_within(member.value, place, unit_ids, containers)
+            elif member.value.kind != "fixed":
+                order[member.key] = member.value
+            elif container.kind == "array":
+                order[member.key] = None
         return order
 
     def _added_forms(self) -> dict[str, KeyPath]:
         paths = {}
-        for text in self._source.texts:
+        for path, text in self._source.by_path.items():
             if text.category is None:
                 continue
-            path = self._source.paths[text.key]
             stem = str(path[-1]).removesuffix(text.category)
             for category in CATEGORIES:
                 paths[text.key_of(category)] = (*path[:-1], stem + category)
@@ -330,20 +360,19 @@ class AppTexts:
         members = {member.key: member for member in container.members}
         for key, child in order.items():
             member = members.get(key)
-            if member is None or child is None:
+            if member is None:
                 continue
             line = self._strings.tree.line_of(member.start)
             if isinstance(child, str):
                 if child not in self._strings.values:
                     yield child, line
-            elif member.value.is_container:
+            elif isinstance(child, dict):
                 is_array = member.value.kind == "array"
-                if is_array == all(isinstance(name, int) for name in child):
+                if member.value.is_container and is_array == all(isinstance(name, int) for name in child):
                     yield from self._misplaced(child, member.value)
-                else:
-                    yield from ((unit_id, line) for unit_id in _leaves(child))
-            elif member.value.kind == "string":
-                yield from ((unit_id, line) for unit_id in _leaves(child))
+                elif not member.value.is_null:
+                    missing = (unit_id for unit_id in _leaves(child) if unit_id not in self._strings.values)
+                    yield from ((unit_id, line) for unit_id in missing)
 
     def _additions(self, order: _Order, container: TreeValue, missing: Mapping[str, str]) -> Iterator[TextEdit]:
         """The edits that add what a container lacks, each after the key that is before it in the source."""
@@ -351,16 +380,15 @@ class AppTexts:
         members = {member.key: member for member in container.members}
         after: TreeMember | None = None
         lacking: list[tuple[str, NewValue]] = []
-        unused = 0  # empty items at the end of ``lacking``, which are only written before one with a text
+        unused = 0  # items without a new text at the end of ``lacking``, which are only written before one that has one
         for key, child in order.items():
             member = members.get(key)
             if member is None:
-                new = self._new(key, child, missing)
-                if new is not None:
-                    lacking.append((str(key), new))
+                if _has_new(child, missing):
+                    lacking.append((str(key), self._new(child, missing)))
                     unused = 0
-                elif container.kind == "array":
-                    lacking.append((str(key), _empty(child)))
+                elif isinstance(key, int):
+                    lacking.append((str(key), self._new(child, missing)))
                     unused += 1
                 continue
             if lacking:
@@ -370,59 +398,44 @@ class AppTexts:
             if isinstance(child, dict):
                 if member.value.is_container:
                     yield from self._additions(child, member.value, missing)
-                else:
-                    new = self._new(key, child, missing)
-                    if new is not None:
-                        yield tree.replacement(member.value, new)
+                elif _has_new(child, missing):
+                    yield tree.replacement(member.value, self._new(child, missing))
         lacking = lacking[: len(lacking) - unused]
         if lacking:
             yield tree.addition(container, lacking, after)
 
-    def _new(self, key: str | int, child: str | _Order | None, missing: Mapping[str, str]) -> NewValue | None:
-        """What a key gets that the file lacks; ``None`` if none of its texts is new."""
+    def _new(self, child: str | TreeValue | _Order | None, missing: Mapping[str, str]) -> NewValue:
+        """What a key gets that the file lacks: new texts, and the source's values that are no texts."""
+        if isinstance(child, TreeValue):
+            return self._source.tree.copied(child)
         if child is None:
-            return None
+            return ""
         if isinstance(child, str):
-            return missing.get(child)
-        if self._source.kind == "records":
-            return self._new_record(child, missing)
-        items = {name: self._new(name, value, missing) for name, value in child.items()}
-        written = {str(name): value for name, value in items.items() if value is not None}
-        if not written:
-            return None
-        if not all(isinstance(name, int) for name in items):
-            return written
-        last = max(int(name) for name in written)
-        values = []
-        for name, value in child.items():
-            if int(name) <= last:
-                new = items[name]
-                values.append(_empty(value) if new is None else new)
-        return values
-
-    def _new_record(self, child: _Order, missing: Mapping[str, str]) -> NewValue | None:
-        """The source's record with another text: programs need its placeholders in each language."""
-        unit_id = next(iter(_leaves(child)))
-        target = missing.get(unit_id)
-        if target is None:
-            return None
-        text = self._source.values[unit_id]
-        record = next(
-            member.value for member in self._source.base.members if member.key == self._source.paths[unit_id][0]
-        )
-        return self._source.tree.copied(record, lambda value: target if value is text else None)
+            return missing.get(child, "")
+        if any(isinstance(name, int) for name in child):
+            items = list(child.values())
+            while items and not isinstance(items[-1], TreeValue) and not _has_new(items[-1], missing):
+                items.pop()
+            return [self._new(item, missing) for item in items]
+        return {
+            str(name): self._new(value, missing)
+            for name, value in child.items()
+            if isinstance(value, TreeValue) or _has_new(value, missing)
+        }
 
 
-def _empty(child: str | _Order | None) -> NewValue:
-    """An item that is only there because another one follows it."""
-    return [] if isinstance(child, dict) else ""
+def _has_new(child: str | TreeValue | _Order | None, missing: Mapping[str, str]) -> bool:
+    """Whether a text that the file lacks has a target."""
+    if isinstance(child, dict):
+        return any(leaf in missing for leaf in _leaves(child))
+    return isinstance(child, str) and child in missing
 
 
 def _leaves(order: _Order) -> Iterator[str]:
     for child in order.values():
         if isinstance(child, dict):
             yield from _leaves(child)
-        elif child is not None:
+        elif isinstance(child, str):
             yield child
 
 
@@ -430,15 +443,54 @@ def _is_record(value: TreeValue) -> bool:
     """Whether a value is a text with remarks, such as ``{"message": "…", "description": "…"}``."""
     if value.kind != "object":
         return False
-    strings = _strings_of(value)
-    return sum(name in strings for name in _TEXTS) == 1 and all(member.key in _RECORD for member in value.members)
+    texts = [member for member in value.members if member.key in _TEXTS and not member.value.is_container]
+    return len(texts) == 1 and all(member.key in _RECORD for member in value.members)
+
+
+def _are_records(values: Sequence[TreeValue]) -> bool:
+    """Whether all values are texts with remarks, or some are as Visual Studio Code has them beside plain texts."""
+    others = [value for value in values if not _is_record(value)]
+    if not others:
+        return bool(values)
+    are_texts = len(others) < len(values) and all(value.kind == "string" for value in others)
+    return are_texts and all(
+        {member.key for member in value.members} == _CODE_RECORD for value in values if value.kind == "object"
+    )
+
+
+def _keyed_by_id(members: Sequence[TreeMember]) -> list[TreeMember] | None:
+    """The items of a list of ``{"id": "key", "translation": "…"}`` with their ids as keys; else ``None``."""
+    keyed = []
+    for member in members:
+        name = member.value.get("id")
+        texts = [part for part in member.value.members if part.key in _TEXTS]
+        if name is None or name.kind != "string" or len(texts) != 1:
+            return None
+        if texts[0].value.kind != "string" and not _is_plural(texts[0].value):
+            return None
+        keyed.append(member._replace(key=name.text))
+    return keyed or None
+
+
+def _is_plural(value: TreeValue) -> bool:
+    """Whether an object has the forms of a plural, perhaps with a remark on them."""
+    if value.kind != "object":
+        return False
+    forms = {member.key for member in value.members if not member.value.is_container}
+    are_plain = len(forms) == len(value.members)
+    forms -= set(_PLURAL_REMARKS)
+    return are_plain and len(forms) > 1 and "other" in forms and forms <= set(CATEGORIES)
 
 
 def _strings_of(value: TreeValue | None) -> dict[str, str]:
-    """The members of an object that aren't containers, as texts."""
-    if value is None:
-        return {}
-    return {str(member.key): member.value.text for member in value.members if not member.value.is_container}
+    """The members of an object, as texts; lists are joined, and objects left out."""
+    strings = {}
+    for member in value.members if value is not None else []:
+        if member.value.kind == "array":
+            strings[str(member.key)] = " ".join(item.value.text for item in member.value.members)
+        elif member.value.kind != "object":
+            strings[str(member.key)] = member.value.text
+    return strings
 
 
 def _length_of(metadata: Mapping[str, str]) -> int | None:

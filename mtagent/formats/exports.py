@@ -20,7 +20,7 @@ class SegmentTexts(NamedTuple):
     """A segment of a run with its text by each system, and the ratings of these texts.
 
     A text is ``None`` where the system has no translation. The ratings go by the systems in their order, and within a
-    system by evaluator; a text that nobody rated has one record without a rating.
+    system by evaluator; an unrated text has one record without a rating.
     """
 
     segment: Segment

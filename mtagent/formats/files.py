@@ -100,6 +100,11 @@ def encoding_of(path: Path, encoding: str | None = None) -> str:
 
 
 def _undecodable(path: Path, number: int, raw: bytes, start: int, encoding: str) -> str:
+    if encoding.startswith("utf-16") and path.is_file() and byte_order_mark(path, encoding):
+        return (
+            f"{path}:{number}: is UTF-16 by its byte order mark, and byte 0x{raw[start]:02X} is not; the file may be "
+            "cut off: restore it"
+        )
     if encoding != "utf-8":
         return f"{path}:{number}: byte 0x{raw[start]:02X} is not {encoding}; give the right --encoding"
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -352,7 +357,8 @@ def _copy_standard_input(copy: Path) -> None:
             bytes_left -= len(chunk)
             if bytes_left < 0:
                 raise InputError(
-                    f"standard input: is longer than {float(limit):.3g} GiB, the most that is copied: give a file, or "
+                    f"standard input: is longer than {float(limit):.3g} GiB, the maximum that is copied: give a file, "
+                    "or "
                     f"set {_LIMIT} to more"
                 )
             try:

@@ -216,7 +216,7 @@ def read_terms(
         for term in terms:
             if term.forbidden and (term.source, term.target) in translations:
                 pair = f"{term.target!r} for {term.source!r}"
-                raise ConfigError(f"{glossary or 'glossary'}: {pair} is both wanted and forbidden")
+                raise ConfigError(f"{glossary or 'glossary'}: {pair} is both required and forbidden")
 
     refuse_contradictions(terms)
     always = (*terms, *kept)

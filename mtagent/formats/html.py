@@ -28,9 +28,10 @@ from mtagent.formats.documents import (
     decoded,
     marked_encoding,
     refuse_nul,
+    with_markup,
 )
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID
+from mtagent.formats.xml_spans import character_fault
 from mtagent.text import scripts
 
 _INLINE = frozenset([
@@ -373,10 +374,7 @@ class HtmlFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the page cannot hold ``target``."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which a page cannot hold; take it out"
-        return None
+        return character_fault(target, "a page")
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes of the file's bytes. An attribute within a text that changes too is written with the text."""
@@ -403,15 +401,7 @@ class HtmlFile(ProseFile):
         raw = self._file.content[slice(*passage.spans[0])]
         has_nbsp = "&nbsp;" in raw or ("\xa0" not in raw and not self._is_xml)  # XML itself has no such entity
         inline = self._inline(passage, attributes)
-        written = ""
-        place = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] not in inline:
-                continue
-            written += _escaped(target[place : match.start()], "", nbsp=has_nbsp)
-            written += inline[match[0]]
-            place = match.end()
-        return self._encodable(written + _escaped(target[place:], "", nbsp=has_nbsp))
+        return self._encodable(with_markup(target, inline, lambda text: _escaped(text, "", nbsp=has_nbsp)))
 
     def _inline(self, passage: Passage, attributes: Sequence[TextEdit]) -> Mapping[str, str]:
         """The markup by placeholder, in which ``attributes`` are changed."""

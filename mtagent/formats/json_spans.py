@@ -16,16 +16,19 @@ from mtagent.formats.documents import DecodedFile, TextEdit, decoded, shown_id
 
 DEEPEST = 100
 """How many levels of values are read."""
+DOCUMENTS = "---"
+"""The style of a YAML file with several documents, which is a list of them."""
 
+_SPACE = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.)*?\*/)*+"  # with comments, as Chrome and Visual Studio Code allow them
 _TOKEN = regex.compile(
-    r"[ \t\r\n]*+(?:"
+    rf"{_SPACE}(?:"
     r'(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+")'
     r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![\w.]))"
     r"|(?P<word>(?:true|false|null)\b)"
     r"|(?P<mark>[{}\[\],:])"
     r"|(?P<end>\Z))"
 )
-_WHITE_SPACE = regex.compile(r"[ \t\r\n]*+")
+_WHITE_SPACE = regex.compile(_SPACE)
 _INDENT = regex.compile(r"[ \t]*+")
 _ESCAPE = regex.compile(r"\\(?:u([0-9A-Fa-f]{4})(?:\\u([Dd][C-Fc-f][0-9A-Fa-f]{2}))?|(.))")
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -44,21 +47,26 @@ class Raw(str):
 class TreeValue:
     """A value in a JSON or YAML file, from character ``start`` to ``end``.
 
-    ``text`` is a string's text, or the token itself. Words are ``true``, ``false``, ``null``, and YAML's symbols.
+    ``text`` is a string's text, or the token itself. Words are ``true``, ``false``, ``null``, and YAML's symbols and
+    dates. Fixed are YAML's aliases, and values with a tag of their own: they stay, and are never copied.
     """
 
-    kind: Literal["object", "array", "string", "number", "word", "alias"]
+    kind: Literal["object", "array", "string", "number", "word", "fixed"]
     start: int
     end: int = 0
     text: str = ""
     members: list[TreeMember] = field(default_factory=list)
-    style: str = ""  # of YAML: a string's quote, | or >; { or [ of a flow collection
+    style: str = ""  # of YAML: a string's quote, | or >; { or [ of a flow collection; DOCUMENTS
     column: int = 0  # of YAML: where the keys or dashes of a block collection are
     in_flow: bool = False  # of YAML: within a flow collection
 
     @property
     def is_container(self) -> bool:
         return self.kind in ("object", "array")
+
+    @property
+    def is_null(self) -> bool:
+        return self.kind == "word" and self.text == "null"
 
     def get(self, key: str | int) -> TreeValue | None:
         """The value of a key of an object, or of an item of an array."""
@@ -71,6 +79,7 @@ class TreeMember(NamedTuple):
     key: str | int
     start: int
     value: TreeValue
+    is_fixed: bool = False  # of YAML: the key is no text; it stays, with its value
 
 
 class JsonFile:
@@ -343,8 +352,8 @@ class JsonFile:
                 f"{where}: {found!r} begins a string without an end, or with a line break or an unknown \\; "
                 "correct it, or restore the file"
             )
-        if found.startswith(("//", "/*")):
-            raise InputError(f"{where}: has a comment, which JSON does not allow; take it out")
+        if found.startswith("/*"):
+            raise InputError(f"{where}: the comment does not end; correct it, or restore the file")
         raise InputError(f"{where}: expected {expected}, not {found!r}; correct it, or restore the file")
 
 

@@ -52,6 +52,7 @@ class Syntax(Protocol):
 
     file: DecodedFile
     entries: list[KeyValue]
+    last_counts: bool  # of entries with the same key; else they are refused
 
     def replacement(self, entry: KeyValue, text: str, newline: str) -> str:
         """What replaces the characters of an entry's text."""
@@ -115,6 +116,8 @@ _LAST_CODES = {"ascii": 0x7E, "latin-1": 0xFF, "utf-8": 0x10FFFF}
 
 class PropertiesSyntax:
     """The lines of ``.properties``, as ``java.util.Properties`` reads them."""
+
+    last_counts = False
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -278,6 +281,8 @@ class _Token(NamedTuple):
 
 class StringsSyntax:
     """Apple's ``.strings``, as the Core Foundation reads them."""
+
+    last_counts = True
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -469,8 +474,8 @@ class KeyValueFile:
         self.data = content_of(path)
         self._syntax = syntax(path, self.data)
         self._entries = {entry.key: entry for entry in self._syntax.entries}
-        source_texts = _keyed_texts(source, syntax(source, content_of(source)).entries)
-        target_texts = _keyed_texts(path, self._syntax.entries)
+        source_texts = _keyed_texts(source, syntax(source, content_of(source)))
+        target_texts = _keyed_texts(path, self._syntax)
         self.units = paired(source_texts, target_texts, language_in_path(source), target_lang or language_in_path(path))
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
@@ -513,10 +518,11 @@ class KeyValueFile:
         return TextEdit(len(content), len(content), f"{before}{self._syntax.new_entry(key, text, None)}{between}")
 
 
-def _keyed_texts(path: Path, entries: list[KeyValue]) -> list[KeyedText]:
-    texts = [KeyedText(key=entry.key, text=entry.text, line=entry.line, notes=entry.notes) for entry in entries]
-    refuse_repeated_keys(path, texts)
-    return texts
+def _keyed_texts(path: Path, syntax: Syntax) -> list[KeyedText]:
+    texts = [KeyedText(key=entry.key, text=entry.text, line=entry.line, notes=entry.notes) for entry in syntax.entries]
+    if not syntax.last_counts:
+        refuse_repeated_keys(path, texts)
+    return list({text.key: text for text in texts}.values())
 
 
 class KeyValues:

@@ -28,7 +28,7 @@ from mtagent.formats.documents import (
     selected,
     shown_id,
 )
-from mtagent.formats.files import STANDARD, replacing
+from mtagent.formats.files import STANDARD, replacing, sha256
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
 from mtagent.formats.monolingual import language_in_path
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, segment
@@ -145,6 +145,47 @@ class Written:
     """How many units weren't in the run, by the reason."""
 
 
+class _KeptDocument(NamedTuple):
+    document: LocalizationFile
+    hashes: list[str]  # of its file, and of the file with its sources
+
+
+class OpenDocuments:
+    """The documents that a run has read; one is read again only if its file, or the file with its sources, has changed.
+
+    The first documents with up to ``MOST_KEPT`` units in all are kept, which take up to 400 MB.
+    """
+
+    MOST_KEPT = 100_000
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Path, Path | None, str | None], _KeptDocument] = {}
+        self._units = 0  # of the documents that are kept
+
+    def open(self, form: DocumentFormat, path: Path, source: Path | None, target_lang: str | None) -> LocalizationFile:
+        """What ``form.open`` returns for the bytes that the files have now."""
+        hashes = [sha256(file) for file in _files_behind(path, source)]
+        key = (path, source, target_lang)
+        kept = self._kept.get(key)
+        if kept is not None and kept.hashes == hashes:
+            return kept.document
+        if kept is not None:
+            self._units -= len(self._kept.pop(key).document.units)
+        document = form.open(path, source, target_lang)
+        if self._units + len(document.units) <= self.MOST_KEPT:
+            self._kept[key] = _KeptDocument(document, hashes)
+            self._units += len(document.units)
+        return document
+
+
+def _files_behind(path: Path, source: Path | None) -> list[Path]:
+    """The file of a document, and the file with its sources, if there are such files."""
+    files = [path]
+    if source is not None:
+        files.append(source / path.name if source.is_dir() else source)
+    return [file for file in files if file.is_file()]
+
+
 @dataclass(frozen=True)
 class LocalizationFiles:
     """Reads the units to work on from all of ``paths``, in their order. An empty target counts as none.
@@ -170,6 +211,9 @@ class LocalizationFiles:
     """The language to take from a file of several, and of a file that names none."""
     other_languages: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Notes with the translation into other languages, by id and source."""
+    remembered: frozenset[tuple[Path, str]] = frozenset()
+    """Units, by file and id, that get a target from a translation memory although nothing translates."""
+    documents: OpenDocuments = field(default_factory=OpenDocuments, compare=False)
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -186,7 +230,7 @@ class LocalizationFiles:
     def examined(self) -> Iterator[tuple[LocalizationFile, TranslationUnit, str | None]]:
         """All units of all files, and why a unit isn't worked on; ``None`` if it is."""
         for path, form in zip(self.paths, self.forms, strict=True):
-            document = form.open(path, self.sources, self.target_lang)
+            document = self.documents.open(form, path, self.sources, self.target_lang)
             selected_ids = {unit.id for unit in selected(document.units, self.only, self.not_)}
             for unit in document.units:
                 yield document, unit, self._reason_to_skip(path, unit, selected_ids)
@@ -203,9 +247,15 @@ class LocalizationFiles:
                 return _DONE
             if standing == "edited" and not self.force_edited:
                 return _EDITED
-        if not self.translates and _target_of(unit) is None:
+        if not self.translates and _target_of(unit) is None and (path, unit.id) not in self.remembered:
             return _NOTHING_TRANSLATES
         return None
+
+    def untranslatable(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[tuple[Path, str, Segment]]:
+        """The units that are left out because nothing translates them: file, id and segment."""
+        for document, unit, reason in self.examined():
+            if reason == _NOTHING_TRANSLATES:
+                yield document.path, unit.id, self.segment_of(document, unit, defaults)
 
     def refuse_untranslated(self, *, any_of_them: bool) -> None:
         """Raise :class:`ConfigError` if nothing translates the units without a target, and all units lack one.
@@ -224,7 +274,7 @@ class LocalizationFiles:
             raise ConfigError(
                 f"{path}:{first.line}: {shown_id(first.id)} has no target, and there is nothing to translate with: set "
                 "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one; "
-                "for a translation in one language, name the file with its sources with -s"
+                "if the file has one language, name the file of its sources with -s"
             )
 
     def approved(self, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[MemoryEntry]:
@@ -247,13 +297,15 @@ class LocalizationFiles:
         rows = [(*row, f"{count:,}") for row, count in counts.items()]
         return Table("units", ("file", "state", "worked on", "units"), tuple(rows), labels=3)
 
-    def stale(self) -> list[str]:
-        """``file:line`` and id of each unit that is to be worked on."""
+    def stale(self) -> tuple[list[str], int]:
+        """``file:line`` and id of each unit that is new or changed, and how many of them nothing translates."""
         stale = []
+        untranslatable = 0
         for document, unit, reason in self.examined():
-            if reason is None:
+            if reason in (None, _NOTHING_TRANSLATES):
                 stale.append(f"{document.path}:{unit.line}: {shown_id(unit.id)}")
-        return stale
+                untranslatable += reason is not None
+        return stale, untranslatable
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write the only file, with the texts of its units, to ``path``; returns how many units have a text.
@@ -294,7 +346,7 @@ class LocalizationFiles:
         for path, form in zip(self.paths, self.forms, strict=True):
             results_of_file = _of_file(path, by_document)
             try:
-                document = form.open(path, self.sources, self.target_lang)
+                document = self.documents.open(form, path, self.sources, self.target_lang)
             except InputError as error:
                 if not after_run:
                     raise
@@ -493,7 +545,7 @@ def in_other_languages(
         if path.resolve() in own:
             continue
         found = False
-        for unit in form.open(path, files.sources).units:
+        for unit in files.documents.open(form, path, files.sources, None).units:
             place = (unit.id, unit.source)
             target = _target_of(unit)
             if place not in wanted or target is None or unit.state == "fuzzy":

@@ -88,6 +88,16 @@ class Lock:
         self._hashes[self._name(file)] = current
         self._updated.add(self._name(file))
 
+    def follow(self, file: Path, old: TranslationUnit, new_target: str) -> None:
+        """Note that the tool has repaired a target. One that people have edited stays theirs."""
+        known = self._hashes.get(self._name(file), {}).get(_key(old.id), set())
+        before, after = hashes_of(old.source, old.target), hashes_of(old.source, new_target)
+        for hashes in list(known):
+            if hashes.target == before.target:
+                known.remove(hashes)
+                known.add(hashes._replace(target=after.target))
+                self._updated.add(self._name(file))
+
     def write(self) -> None:
         """Write the lock file, sorted by file and id. What another process has noted of other files stays."""
         hashes = dict(Lock(self.path)._hashes)

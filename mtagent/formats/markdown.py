@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import regex
 
 from mtagent.errors import InputError, MissingExtra
 from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID
+from mtagent.formats.xml_spans import character_fault
 from mtagent.text import scripts
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _FRONT_MATTER = regex.compile(
     r"\A(?:---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+)[ \t]*(?:\r?\n|\Z)"
 )
 _ONE_LINE = ("heading", "cell")
+_DEEPEST = 100
+"""Quotes, lists and items within each other; the parser leaves out what is deeper. Its default is 20."""
+_CONTAINERS = ("blockquote_open", "list_item_open")
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "paragraph"}
 _CLOSING_MARK = regex.compile(r"(?:^|[ \t])#+[ \t]*$")
 _LONE_BACKSLASH = regex.compile(r"(?<!\\)(?:\\\\)*\\\Z")
@@ -36,10 +40,11 @@ def _parser() -> MarkdownIt:
         from markdown_it import MarkdownIt
     except ImportError:
         raise MissingExtra("reading Markdown", "documents") from None
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
 
 
-def _passages(path: Path, file: DecodedFile) -> list[Passage]:
+def _passages(path: Path, file: DecodedFile, definitions: dict[str, Any]) -> list[Passage]:
+    """The passages of a file; the destinations that its links name go into ``definitions``."""
     content = file.content
     front_matter = _FRONT_MATTER.match(content)
     if front_matter:  # blank lines in its place keep the numbers of lines
@@ -54,7 +59,10 @@ def _passages(path: Path, file: DecodedFile) -> list[Passage]:
     passages = []
     kind = ""
     row, column = -1, 0  # where the last cell ended
-    for token in _parser().parse(content):
+    for token in _parser().parse(content, definitions):
+        if token.type in _CONTAINERS and token.level >= _DEEPEST - 1:
+            line = token.map[0] + 1 if token.map else 1
+            raise InputError(f"{path}:{line}: quotes and lists are nested more than {_DEEPEST} deep; flatten them")
         kind = _KINDS.get(token.type, kind)
         if token.type != "inline" or token.map is None:
             continue
@@ -104,11 +112,12 @@ class MarkdownFile(ProseFile):
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
         files: dict[Path, DecodedFile] = {}
+        self._definitions: dict[str, Any] = {}  # of links: the environment of the parser
 
         def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
             data = content_of(path_of_file)
             files[path_of_file] = decoded(path_of_file, data)
-            return data, _passages(path_of_file, files[path_of_file])
+            return data, _passages(path_of_file, files[path_of_file], self._definitions)
 
         super().__init__(path, source, target_lang, read)
         self._file = files[path]
@@ -116,9 +125,9 @@ class MarkdownFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why ``target`` would change the structure of the document."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
+        problem = character_fault(target, "a text")
+        if problem:
+            return problem
         kind = self.passages[unit.id].kind
         is_one_line = "\n" not in unit.source  # an underlined heading may have more lines
         if kind in _ONE_LINE and "\n" in target and is_one_line:
@@ -129,7 +138,32 @@ class MarkdownFile(ProseFile):
             return "ends with a backslash, which would join its cell with the next one; write two"
         if _blocks(target) != _blocks(unit.source):
             return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
+        return self._mark_fault(unit, target)
+
+    def _mark_fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Which code or link ``target`` loses or invents. An old target may have others than its source."""
+        in_source, used = self._marks(unit.source), self._marks(target)
+        in_old_target = in_source if unit.target is None else self._marks(unit.target)
+        lost = sorted((in_source & in_old_target) - used)
+        if lost:
+            return f"loses {' '.join(lost)}, which the source has; put it back"
+        invented = sorted(used - (in_source | in_old_target))
+        if invented:
+            return f"has {' '.join(invented)} once too often; take it out"
         return None
+
+    def _marks(self, text: str) -> Counter[str]:
+        """The code, the HTML and the destinations of links and pictures in a text: what no language changes."""
+        marks: Counter[str] = Counter()
+        for block in _parser().parse(text, self._definitions):
+            for token in block.children or ():
+                if token.type == "code_inline":
+                    marks[f"`{token.content}`"] += 1
+                elif token.type == "html_inline":
+                    marks[token.content] += 1
+                elif token.type in ("link_open", "image"):
+                    marks[f"({token.attrs.get('href') or token.attrs.get('src')})"] += 1
+        return marks
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """For each passage, one edit from its first to its last line."""

@@ -110,7 +110,7 @@ class Marot:
         return (f"{failed} failed ratings have no row in a Marot file",) if failed else ()
 
     def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
-        """Write the rows of all ratings with error spans: a text that nobody marked has no row."""
+        """Write the rows of all ratings with error spans; an unmarked text has no row."""
         marked = unmarked = 0
         for segment, texts, rated in run.segments():
             self.refuse(Candidates(segment=segment, translations=texts), output, "use --format mtme --escape")

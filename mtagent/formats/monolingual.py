@@ -14,7 +14,7 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import PluralForm, TranslationUnit, refuse_repeated
-from mtagent.formats.xliff import InlineCode, numbered
+from mtagent.formats.inline import InlineCode, numbered
 from mtagent.text.plurals import CATEGORIES, plural_forms, rule_examples
 
 _LANGUAGE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"

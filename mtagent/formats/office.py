@@ -7,16 +7,25 @@ tables stay, because formulas refer to them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, with_edits
+from mtagent.formats.documents import (
+    PLACEHOLDER,
+    ByteEdit,
+    TranslationUnit,
+    between_placeholders,
+    content_of,
+    with_edits,
+)
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID, XmlFile
+from mtagent.formats.xml_spans import XmlFile, character_fault
 from mtagent.formats.zip_parts import ZipParts
 from mtagent.text import scripts
 
@@ -32,6 +41,9 @@ _WRAPPERS = frozenset([
 _HEADS = frozenset(["w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr", "w:fldData"])
 """What a wrapper begins with, so that no text may come before it."""
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_LINK = "HYPERLINK"
+_COMPUTED = ("TOC", "TOA", "INDEX", "BIBLIOGRAPHY")
+"""Fields over several paragraphs that Word fills from other texts of the document."""
 _CHARACTERS = {"w:tab": "\t", "w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad", "w:br": "\n", "w:cr": "\n"}
 _ELEMENTS = {"\t": "<w:tab/>", "\u2011": "<w:noBreakHyphen/>", "\u00ad": "<w:softHyphen/>", "\n": "<w:br/>"}
 
@@ -76,6 +88,7 @@ class FormattedText:
     formats: dict[str, str] = field(default_factory=dict)  # the properties within a placeholder
     marks: str = ""  # beginnings of bookmarks, which are written before the text
     marks_after: str = ""  # ends of bookmarks, which are written after it, so that no bookmark becomes empty
+    copies: list[FormattedText] = field(default_factory=list)  # the same text for older programs
 
 
 @dataclass(slots=True)
@@ -87,6 +100,16 @@ class _OpenField:
     wrappers: int
 
 
+class _Field(NamedTuple):
+    """A field of a document: its first word, such as ``HYPERLINK``, and tokens of its parts."""
+
+    name: str
+    begin: int
+    separator: int
+    """Where its result begins; the end if it has none."""
+    end: int
+
+
 class _PartReader:
     """Finds the stretches of a part."""
 
@@ -94,6 +117,8 @@ class _PartReader:
         self.part, self.file, self.dialect = part, file, dialect
         self.stretches: list[FormattedText] = []
         self._tokens = list(file.tokens())
+        self._fields = {each.begin: each for each in self._all_fields()}
+        self._computed = [each for each in self._fields.values() if each.name in _COMPUTED]
 
     def read(self) -> list[FormattedText]:
         """All stretches, in order. Raises :class:`InputError` for a part with other prefixes than Office writes."""
@@ -104,7 +129,57 @@ class _PartReader:
                 f"{self.file.path}: its first element is <{root}>; open the document in Office and save it"
             )
         self._content(0, len(self._tokens))
+        self._join_alternatives()
         return self.stretches
+
+    def _all_fields(self) -> Iterator[_Field]:
+        """The fields that have an end, which may be paragraphs away."""
+        opened: list[_Field] = []
+        for place, token in enumerate(self._tokens):
+            if token.kind == "text" and opened and self._tokens[place - 1].value == "w:instrText":
+                instruction = f"{opened[-1].name}{token.value}"
+                opened[-1] = opened[-1]._replace(name=instruction)
+            mark = (
+                token.attributes.get("w:fldCharType") if token.value == "w:fldChar" and token.kind == "start" else None
+            )
+            if mark == "begin":
+                opened.append(_Field("", place, place, place))
+            elif mark == "separate" and opened:
+                opened[-1] = opened[-1]._replace(separator=place)
+            elif mark == "end" and opened:
+                last = opened.pop()
+                yield last._replace(name=(last.name.split() or [""])[0].upper(), end=place)
+
+    def _join_alternatives(self) -> None:
+        """Make the texts for older programs copies of those that they repeat. Word writes both."""
+        in_order = sorted(self.stretches, key=lambda stretch: stretch.start)
+        starts = [stretch.start for stretch in in_order]
+        copies: set[int] = set()
+        for place in reversed(range(len(self._tokens))):  # inner ones first
+            if self._tokens[place].kind != "start" or self._tokens[place].value != "mc:AlternateContent":
+                continue
+            choices: list[FormattedText] = []
+            fallbacks: list[FormattedText] = []
+            for child, last in self._children(place):
+                first = bisect_left(starts, self._tokens[child].start)
+                stop = bisect_left(starts, self._tokens[last].start)
+                within = [stretch for stretch in in_order[first:stop] if stretch.start not in copies]
+                (choices if self._tokens[child].value == "mc:Choice" else fallbacks).extend(within)
+            if [stretch.text for stretch in choices] == [stretch.text for stretch in fallbacks]:
+                for stretch, copy in zip(choices, fallbacks, strict=True):
+                    stretch.copies += [copy, *copy.copies]
+                    copies.add(copy.start)
+        self.stretches = [stretch for stretch in self.stretches if stretch.start not in copies]
+
+    def _children(self, place: int) -> Iterator[tuple[int, int]]:
+        """The first and the last token of each element in an element."""
+        child = place + 1
+        while self._tokens[child].kind != "end":
+            if self._tokens[child].kind == "start":
+                last = self._end_of(child)
+                yield child, last
+                child = last
+            child += 1
 
     def _content(self, begin: int, end: int) -> None:
         """The paragraphs between two tokens."""
@@ -113,9 +188,14 @@ class _PartReader:
             token = self._tokens[place]
             if token.kind == "start" and token.value in self.dialect.paragraphs:
                 last = self._end_of(place)
-                self._paragraph(place + 1, last)
+                if not self._is_computed(place, last):
+                    self._paragraph(place + 1, last)
                 place = last
             place += 1
+
+    def _is_computed(self, place: int, last: int) -> bool:
+        """Whether a whole paragraph is within a table of contents or the like."""
+        return any(each.begin < place and last < each.end for each in self._computed)
 
     def _end_of(self, place: int) -> int:
         """The token that ends the element which begins at ``place``."""
@@ -131,6 +211,7 @@ class _PartReader:
         """Add the texts of a paragraph. One in which a field and a change cross each other is left alone."""
         pieces: list[_Piece] = []
         open_field: _OpenField | None = None
+        link_ends: set[int] = set()
         wrappers = 0
         place = begin
         while place < end:
@@ -147,7 +228,7 @@ class _PartReader:
                 place += 1
                 continue
             last = self._end_of(place)
-            if token.value in _WRAPPERS and not self._is_empty_control(place, last):
+            if token.value in _WRAPPERS and self._has_place_for_text(place):
                 wrappers += 1
                 head = self._head_of(place)
                 if open_field is None:
@@ -162,19 +243,63 @@ class _PartReader:
                         return
                     pieces.append(self._piece("object", open_field.start, last))
                     open_field = None
+            elif place in link_ends:
+                pieces.append(self._piece("close", place, last))
             elif steps > 0:
-                open_field = _OpenField(place, steps, wrappers)
+                link = self._link(place, end)
+                if link is not None:
+                    last, link_end = link
+                    link_ends.add(link_end)
+                    pieces.append(self._piece("open", place, last))
+                else:
+                    open_field = _OpenField(place, steps, wrappers)
             else:
                 pieces += self._element(place, last, is_first=not pieces)
             place = last + 1
         self._add(pieces)
 
-    def _is_empty_control(self, place: int, last: int) -> bool:
-        """Whether the element is a content control that has no place for a text."""
-        if self._tokens[place].value != "w:sdt":
-            return False
+    def _link(self, place: int, end: int) -> tuple[int, int] | None:
+        """The last token before the text of the link that a run begins, and the run that ends it.
+
+        ``None`` if the run begins another field, or if the marks of the link aren't in runs side by side, without text.
+        """
+        inner = range(place, self._end_of(place))
+        link = next((self._fields[each] for each in inner if each in self._fields), None)
+        if link is None or link.name != _LINK or link.end >= end:
+            return None
+        head = self._run_with(link, link.separator, place)
+        tail = self._run_with(link, link.end, place)
+        if head is None or tail is None or head == tail:
+            return None
+        return self._end_of(head), tail
+
+    def _run_with(self, link: _Field, mark: int, place: int) -> int | None:
+        """The run at ``place`` or after it that has this mark of a link, and neither text nor marks of other fields."""
+        while place < mark and self._tokens[place].kind != "end":
+            if self._tokens[place].kind == "start":
+                last = self._end_of(place)
+                if mark < last:
+                    break
+                place = last
+            place += 1
+        if self._tokens[place].kind != "start" or self._tokens[place].value != "w:r":
+            return None
+        for inner in range(place, self._end_of(place)):
+            token = self._tokens[inner]
+            is_other_mark = token.value == "w:fldChar" and inner not in (link.begin, link.separator, link.end)
+            if token.kind == "start" and (token.value == "w:t" or is_other_mark):
+                return None
+        return place
+
+    def _has_place_for_text(self, place: int) -> bool:
+        """Whether a wrapper may have a text to translate: a field is a link, and a content control isn't empty."""
+        token = self._tokens[place]
+        if token.value == "w:fldSimple":
+            return token.attributes.get("w:instr", "").upper().split()[:1] == [_LINK]
+        if token.value != "w:sdt":
+            return True
         head = self._head_of(place)
-        return self._tokens[head].value != "w:sdtContent" or self._tokens[head + 1].kind == "end"
+        return self._tokens[head].value == "w:sdtContent" and self._tokens[head + 1].kind != "end"
 
     def _head_of(self, place: int) -> int:
         """The last token of what a wrapper begins with; for a content control, the start of its content."""
@@ -405,18 +530,16 @@ class OfficeFile(ProseFile):
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the document cannot hold ``target``."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which a document cannot hold; take it out"
-        return None
+        return character_fault(target, "a document")
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The parts that change, packed anew, and the directory with their places."""
         by_part: dict[str, list[ByteEdit]] = {}
         for unit_id, target in targets.items():
             stretch = self._stretches[unit_id]
-            markup = self._parts[stretch.part].encoded(self._markup(stretch, target))
-            by_part.setdefault(stretch.part, []).append(ByteEdit(stretch.start, stretch.end, markup))
+            for place in (stretch, *stretch.copies):
+                markup = self._parts[place.part].encoded(self._markup(place, target))
+                by_part.setdefault(place.part, []).append(ByteEdit(place.start, place.end, markup))
         contents = {}
         for name, edits in by_part.items():
             contents[name] = with_edits(self._parts[name].data, edits)
@@ -427,19 +550,17 @@ class OfficeFile(ProseFile):
         part = self._parts[stretch.part]
         properties = [stretch.properties]
         markup = stretch.marks
-        place = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] not in stretch.inline:
+        for text, placeholder in between_placeholders(target, stretch.inline):
+            markup += self._run(part, text, properties[-1], stretch)
+            if placeholder is None:
                 continue
-            markup += self._run(part, target[place : match.start()], properties[-1], stretch)
-            place = match.end()
-            if match[0] in stretch.formats:
-                properties.append(stretch.formats[match[0]])
-            elif match[0].startswith("</") and f"<{match['number']}>" in stretch.formats:
+            if placeholder in stretch.formats:
+                properties.append(stretch.formats[placeholder])
+            elif placeholder.startswith("</") and f"<{placeholder[2:]}" in stretch.formats:
                 properties.pop()
             else:
-                markup += stretch.inline[match[0]]
-        return markup + self._run(part, target[place:], properties[-1], stretch) + stretch.marks_after
+                markup += stretch.inline[placeholder]
+        return markup + stretch.marks_after
 
     def _run(self, part: XmlFile, text: str, properties: str, stretch: FormattedText) -> str:
         if not text:

@@ -1,8 +1,9 @@
 """Catalogues of GNU gettext: PO and POT.
 
 Each message without a plural is a unit, and so is each form of a plural. An id is what gettext looks up: the text, with
-its context before it and U+0004 between them; ``[0]`` at the end is the number of a plural form. Obsolete messages
-aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file that is wrapped at all.
+its context before it and U+0004 between them; ``[0]`` at the end is the number of a plural form. After a ``domain``
+directive its name and a slash come first. Obsolete messages aren't units. A changed ``msgstr`` is wrapped as
+``msgmerge`` does, in a file that is wrapped at all.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from mtagent.text.plurals import rule_examples
 _MOST_FORMS = 20  # of a plural; Arabic has six
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
 _KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
+_DOMAIN = regex.compile(r"domain\s+(?:\"([^\"]+)\"|([^\s\"]+))")
 _QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
 _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
 _ESCAPE = regex.compile(r"\\((?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3})(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})*|.)", regex.DOTALL)
@@ -62,6 +64,7 @@ class _Field(NamedTuple):
 class _Message:
     """A message of the catalogue."""
 
+    domain: str = ""
     line: int = 0
     comments: list[str] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
@@ -75,7 +78,13 @@ class _Message:
     def key(self) -> str:
         context = self.fields.get("msgctxt")
         text = self.fields["msgid"].text
-        return text if context is None else f"{context.text}\x04{text}"
+        if context is not None:
+            text = f"{context.text}\x04{text}"
+        return f"{self.domain}/{text}" if self.domain else text
+
+    @property
+    def is_header(self) -> bool:
+        return not self.fields["msgid"].text and "msgctxt" not in self.fields
 
 
 class _Place(NamedTuple):
@@ -99,7 +108,16 @@ class PoFile:
         self._slots: dict[str, _Place] = {}
         self._messages: dict[str, _Message] = {}  # of each unit
         entries = list(_entries(path, self._content, self._charset))
-        header = next((entry for entry in entries if entry.key == ""), None)
+        headers: dict[str, _Message] = {}  # of each domain
+        for entry in entries:
+            if entry.is_header:
+                first = headers.setdefault(entry.domain, entry)
+                if first is not entry:
+                    raise InputError(
+                        f'{path}:{entry.line}: msgid "" is the header, which is already in line {first.line}; '
+                        "remove one of them"
+                    )
+        header = next(iter(headers.values()), None)
         fields = _header_fields(header.translations[0].text) if header and 0 in header.translations else {}
         self.target_lang = fields.get("language") or None
         self._rule = _PLURAL_RULE.search(fields.get("plural-forms", ""))
@@ -111,7 +129,7 @@ class PoFile:
         self._examples = rule_examples(self._rule[2]) if self._rule else {}
         self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
         for entry in entries:
-            if entry is not header:
+            if not entry.is_header:
                 self._add(entry)
         refuse_repeated_ids(path, self.units)
 
@@ -288,6 +306,7 @@ def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
 
 def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
     """The messages of a catalogue, with its header; obsolete ones are left out."""
+    domain = ""  # of the messages that follow
     entry = _Message()
     reader = _Lines(path, content, charset)
     for start, line in reader:
@@ -295,9 +314,9 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
         if text.startswith("#"):
             if entry.fields:
                 yield _complete(path, entry)
-                entry = _Message()
+                entry = _Message(domain)
             if text.startswith("#~"):  # what came before it belongs to an obsolete message
-                entry = _Message()
+                entry = _Message(domain)
             else:
                 _add_comment(entry, text, start, line)
             continue
@@ -305,15 +324,19 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
             continue
         match = _KEYWORD.match(line, len(line) - len(line.lstrip()))
         if match is None:
-            raise InputError(
-                f"{path}:{reader.number}: expected msgid, msgstr, a quoted text or a comment, not {text[:40]!r}; "
-                "correct the line, or restore the file"
-            )
+            directive = _DOMAIN.fullmatch(text)
+            if directive is None:
+                raise InputError(f"{path}:{reader.number}: {_problem_of(text)}; correct it, or restore the file")
+            if entry.fields:
+                yield _complete(path, entry)
+            domain = directive[1] or directive[2]
+            entry = _Message(domain)
+            continue
         name = match[1]
         is_next = name == "msgctxt" or (name == "msgid" and "msgid" in entry.fields)
         if is_next and entry.fields:
             yield _complete(path, entry)
-            entry = _Message()
+            entry = _Message(domain)
         entry.line = entry.line or reader.number
         _place_marks(entry, start)
         value = reader.field(start, line, match)
@@ -328,6 +351,12 @@ def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
         entry.translations[number] = value
     if entry.fields or entry.translations:
         yield _complete(path, entry)
+
+
+def _problem_of(text: str) -> str:
+    if text.startswith('"'):
+        return f'{text[:40]} belongs to no msgid or msgstr; a header begins with two lines: msgid "" and msgstr ""'
+    return f"expected msgid, msgstr, a quoted text or a comment, not {text[:40]!r}"
 
 
 def _complete(path: Path, entry: _Message) -> _Message:

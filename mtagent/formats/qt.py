@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import (
-    PLACEHOLDER,
     ByteEdit,
     PluralForm,
     TranslationUnit,
     content_of,
     refuse_repeated_ids,
     refuse_source,
+    with_markup,
 )
+from mtagent.formats.inline import numbered
 from mtagent.formats.monolingual import language_in_path
-from mtagent.formats.xliff import numbered
 from mtagent.formats.xml_resources import inline_pieces
-from mtagent.formats.xml_spans import INVALID, XmlElement, XmlFile, root_element, text_place
+from mtagent.formats.xml_spans import XmlElement, XmlFile, character_fault, root_element, text_place
 from mtagent.text.plurals import rule_examples
 from mtagent.text.scripts import language_of
 
@@ -162,10 +162,7 @@ class TsFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-        return None
+        return character_fault(target)
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets."""
@@ -210,13 +207,7 @@ class TsFile:
 
     def _markup(self, unit: TranslationUnit, target: str) -> str:
         """``target`` as Qt writes it, with its quotes escaped."""
-        pieces = []
-        position = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] in unit.inline:
-                pieces += [self._escaped(target[position : match.start()]), unit.inline[match[0]]]
-                position = match.end()
-        return "".join([*pieces, self._escaped(target[position:])])
+        return with_markup(target, unit.inline, self._escaped)
 
     def _escaped(self, text: str) -> str:
         return self._xml.escaped(text).replace('"', "&quot;").replace("'", "&apos;")

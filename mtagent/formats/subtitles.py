@@ -7,7 +7,7 @@ new target is cut at the same placeholders and wrapped into lines that fit on a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from mtagent.formats.documents import (
     refuse_repeated_ids,
 )
 from mtagent.formats.monolingual import language_in_path, source_file
-from mtagent.formats.xml_spans import INVALID
+from mtagent.formats.xml_spans import character_fault
 from mtagent.text import languages, scripts
 
 LONGEST_LINE = 42
@@ -35,8 +35,10 @@ MOST_PER_SECOND = 20
 MOST_CUES = 8
 """Cues of a sentence. Automatic captions have no punctuation: without a limit, all of them would be one unit."""
 _LONGEST_PAUSE = 1.0  # seconds, within a sentence
-_TIME = r"(?:(?P<{0}_hours>\d{{1,3}}):)?(?P<{0}_minutes>[0-5]\d):(?P<{0}_seconds>[0-5]\d)[,.](?P<{0}_milli>\d{{3}})"
-_TIMES = regex.compile(rf"[ \t]*{_TIME.format('start')}[ \t]+-->[ \t]+{_TIME.format('end')}(?:[ \t]+\S.*)?[ \t]*")
+_TIME = (
+    r"(?:(?P<{0}_hours>\d+):)?(?P<{0}_minutes>[0-5]?\d):(?P<{0}_seconds>[0-5]?\d)(?:[,.](?P<{0}_fraction>\d{{1,3}}))?"
+)
+_TIMES = regex.compile(rf"[ \t]*{_TIME.format('start')}[ \t]*-->[ \t]*{_TIME.format('end')}(?:[ \t]+\S.*)?[ \t]*")
 _NOT_CUES = regex.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
 _SENTENCE_END = regex.compile(r"[.!?…。！？؟।♪:;][\p{Pe}\p{Pf}\"'*]*(?:</?[^<>]*>|\s)*\Z")
 _DIALOGUE = regex.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\s)*(?:[-–—♪\[(]|<v[ .])")
@@ -76,21 +78,29 @@ def _lines(content: str) -> list[_Line]:
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """The lines between blank lines."""
+    """The lines between blank lines. A line of times also begins a block, with the number before it."""
     block: list[_Line] = []
+    has_times = False
     for line in lines:
-        if line.text.strip():
-            block.append(line)
-        elif block:
+        text = line.text.strip()
+        if not text:
+            if len(block) != 1 or not block[0].text.strip().isdecimal():  # a number may have a blank line after it
+                yield block
+                block, has_times = [], False
+            continue
+        are_times = "-->" in text and _TIMES.fullmatch(line.text) is not None
+        if are_times and has_times:
+            numbers = [block.pop()] if block[-1].text.strip().isdecimal() else []
             yield block
-            block = []
-    if block:
-        yield block
+            block = numbers
+        has_times = has_times or are_times
+        block.append(line)
+    yield block
 
 
 def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
     """The cues of a file. Raises :class:`InputError`, beginning with ``file:line``."""
-    blocks = list(_blocks(_lines(content)))
+    blocks = [block for block in _blocks(_lines(content)) if block]
     if is_webvtt:
         if not blocks or not regex.fullmatch(r"WEBVTT(?:[ \t].*)?", blocks[0][0].text):
             raise InputError(f"{path}:1: the first line must be WEBVTT; restore it")
@@ -99,6 +109,8 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
         after_header = [place for place, line in enumerate(header) if "-->" in line.text]
         if after_header:
             blocks.insert(0, header[after_header[0] :])
+        # Players skip what has no times.
+        blocks = [block for block in blocks if any("-->" in line.text for line in block)]
         blocks = [block for block in blocks if not _NOT_CUES.fullmatch(block[0].text)]
     cues: list[Cue] = []
     for block in blocks:
@@ -108,6 +120,8 @@ def read_cues(path: Path, content: str, *, is_webvtt: bool) -> list[Cue]:
         cues.append(cue)
     if not cues:
         raise InputError(f"{path}: has no cues; restore the file, or leave it out")
+    if len({cue.number for cue in cues}) < len(cues):  # some are repeated, so the cues are counted instead
+        return [replace(cue, number=str(number)) for number, cue in enumerate(cues, start=1)]
     return cues
 
 
@@ -127,7 +141,7 @@ def _cue(path: Path, content: str, block: Sequence[_Line], number: str) -> Cue:
         )
     shown, hidden = _seconds(times, "start"), _seconds(times, "end")
     times_line = block[head - 1]
-    if hidden <= shown:
+    if hidden < shown:
         raise InputError(f"{path}:{times_line.number}: the cue ends before it begins; correct its times")
     text_lines = block[head:]
     if text_lines:
@@ -141,7 +155,7 @@ def _cue(path: Path, content: str, block: Sequence[_Line], number: str) -> Cue:
 
 def _seconds(times: regex.Match[str], name: str) -> float:
     hours, minutes = int(times[f"{name}_hours"] or 0), int(times[f"{name}_minutes"])
-    return hours * 3600 + minutes * 60 + int(times[f"{name}_seconds"]) + int(times[f"{name}_milli"]) / 1000
+    return hours * 3600 + minutes * 60 + int(times[f"{name}_seconds"]) + float(f"0.{times[f'{name}_fraction'] or 0}")
 
 
 def sentences(cues: Sequence[Cue]) -> list[list[Cue]]:
@@ -237,9 +251,9 @@ class SubtitleFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why a cue cannot hold its part of the target; ``None`` if all can."""
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which is not text; take it out"
+        problem = character_fault(target, "a text")
+        if problem:
+            return problem
         cues = self._source_cues[unit.id]
         parts = _parts(target, len(cues))
         if parts is None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.documents import content_of
-from mtagent.formats.xliff import InlineCode, numbered
+from mtagent.formats.inline import InlineCode, numbered
 from mtagent.formats.xml_spans import XmlFile, XmlToken
 from mtagent.records import MemoryMatch, Segment
 from mtagent.text import languages, scripts
@@ -151,26 +151,35 @@ def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineCode]:
 class TranslationMemory:
     """Finds the entries that equal a text, or are similar to it; they are indexed when a language pair is first used.
 
-    ``entries`` are further ones, such as the approved units of the files that are worked on.
+    ``entries`` are further ones, such as the approved units of the files that are worked on. Without ``warns``, a file
+    that lacks a language pair isn't reported.
     """
 
-    def __init__(self, paths: Iterable[Path], entries: Iterable[MemoryEntry] = ()) -> None:
+    def __init__(self, paths: Iterable[Path], entries: Iterable[MemoryEntry] = (), *, warns: bool = True) -> None:
         self._files = [TmxFile(path) for path in paths]
         self._entries = list(entries)
+        self._warns = warns
         self._indices: dict[tuple[str, str], _Index] = {}
 
     def matches(self, segment: Segment) -> tuple[MemoryMatch, ...]:
         """The exact matches of the source of ``segment``, and then the similar ones: the best three, by similarity."""
+        return self._index(segment).matches(segment.source)
+
+    def has_source(self, segment: Segment) -> bool:
+        """Whether an entry has the source of ``segment``. That is fast, unlike the search for similar ones."""
+        return self._index(segment).has(segment.source)
+
+    def _index(self, segment: Segment) -> _Index:
         pair = (segment.source_lang, segment.target_lang)
         if pair not in self._indices:
             self._indices[pair] = _Index(self._entries_for(*pair), segment.target_lang)
-        return self._indices[pair].matches(segment.source)
+        return self._indices[pair]
 
     def _entries_for(self, source_lang: str, target_lang: str) -> list[MemoryEntry]:
         entries: list[MemoryEntry] = []
         for file in self._files:
             entries_of_file = list(file.entries(source_lang, target_lang))
-            if not entries_of_file:
+            if not entries_of_file and self._warns:
                 logger.warning(
                     "%s: has nothing for %s-%s; its languages: %s",
                     *(file.path, source_lang, target_lang, ", ".join(file.languages) or "none"),
@@ -198,6 +207,10 @@ class _Index:
             for word in _words(source):
                 self._numbers[word].append(number)
         self._found: dict[str, tuple[MemoryMatch, ...]] = {}
+
+    def has(self, text: str) -> bool:
+        """See :meth:`TranslationMemory.has_source`."""
+        return text in self._by_source
 
     def matches(self, text: str) -> tuple[MemoryMatch, ...]:
         """See :meth:`TranslationMemory.matches`."""
@@ -260,10 +273,10 @@ def _fits(lang: str, wanted: str) -> bool:
     return lang == wanted or "-" not in lang or "-" not in wanted
 
 
-def with_matches(segments: Iterable[Segment], memory: TranslationMemory | None) -> Iterator[Segment]:
+def with_matches(segments: Iterable[Segment], memory: TranslationMemory) -> Iterator[Segment]:
     """``segments``, each with what ``memory`` has for it."""
     for segment in segments:
         matches: tuple[MemoryMatch, ...] = ()
-        if memory is not None and segment.source.strip():
+        if segment.source.strip():
             matches = memory.matches(segment)
         yield segment.model_copy(update={"matches": segment.matches + matches}) if matches else segment

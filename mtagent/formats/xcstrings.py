@@ -8,7 +8,6 @@ or else the key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from mtagent.errors import ConfigError, InputError
@@ -144,8 +143,7 @@ class Catalogue:
             if not unit.source:
                 continue  # Xcode keeps a string for the empty text
             self.units.append(
-                replace(
-                    unit,
+                unit._replace(
                     state="stale" if is_stale else states.get(unit.id) or "new",
                     locked=should_translate is not None and should_translate.text == "false",
                     notes=(comment.text,) if comment is not None and comment.text else (),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ import regex
 
 from mtagent.formats.documents import (
     NO_MARKS,
-    PLACEHOLDER,
     STATES,
     ByteEdit,
     MarkKind,
@@ -22,26 +21,22 @@ from mtagent.formats.documents import (
     own_state,
     refuse_repeated_ids,
     refuse_source,
+    with_markup,
 )
+from mtagent.formats.inline import numbered, pieces_of
 from mtagent.formats.xliff_reader import (
     ITS,
     TOOL,
     Content,
     NotesPlace,
-    NotPlainError,
     Owner,
-    PlainUnits,
     XliffReader,
     identified,
     segments_of,
-    tag_pair,
 )
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, with_attributes
+from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, character_fault, tag_pair, with_attributes
 from mtagent.records import ErrorSpan
 
-_EMPTY_CODES = {"x", "ph", "it", "cp"}
-_OPENING = {"bpt": "bpt", "bx": "bx", "sc": "sc", "sm": "sm"}
-_CLOSING = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 _MARK_KINDS: dict[str, tuple[MarkKind, ...]] = {
     "XLIFF 1.x": ("state", "comment", "its"),
     "XLIFF 2.x": ("state", "comment"),
@@ -88,14 +83,6 @@ _ITS_NAMES = {
     "locale": "locale-violation",
     "non-translation": "non-conformance",
 }
-
-
-class InlineCode(NamedTuple):
-    """An inline tag in a text. Both tags of a pair have the same ``key``."""
-
-    key: tuple[str, str, int]  # element, id, and how many tags with both came before it
-    role: str  # open, close or empty
-    markup: str
 
 
 class _Place(NamedTuple):
@@ -160,33 +147,34 @@ class XliffFile:
         self._slots: list[_Slot | int] = []  # of each unit; where it begins, if it is plain
         self._skeletons: list[_Skeleton] = []
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
-        try:
-            self._reader = self._read(plain=True)
-        except NotPlainError:
-            for read_so_far in (self.units, self._slots, self._skeletons, self._unplaced):
-                read_so_far.clear()
-            self._reader = self._read(plain=False)
+        self._xml.check()
+        self._reader = self._read()
         refuse_repeated_ids(path, self.units)
         self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
         self._without_place = {self.units[number].id for number in self._unplaced}
         self.dialect = self._reader.dialect
         self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
 
-    def _read(self, *, plain: bool) -> XliffReader:
+    def _read(self) -> XliffReader:
         reader = XliffReader(self._xml)
-        files: list[int] = []  # of each unit
-        for file_number, found in reader.read(plain=plain):
-            if isinstance(found, PlainUnits):
-                self._add_plain(found, reader)
-            else:
+        first_units: list[int] = []  # the numbers of the units with which the files begin
+        for found in reader.read():
+            while len(first_units) < reader.file_count:
+                first_units.append(len(self.units))
+            if isinstance(found, list):
                 for identity, owner in identified(self.path, found):
                     self._add(identity, owner, reader)
-            files += [file_number] * (len(self.units) - len(files))
+            else:
+                unit, start = found
+                self.units.append(unit)
+                self._slots.append(start)
         prefixes = reader.file_prefixes()
         if len(prefixes) > 1:
-            self.units = [
-                replace(unit, id=prefixes[file] + unit.id) for unit, file in zip(self.units, files, strict=True)
-            ]
+            first_units.append(len(self.units))
+            for prefix, (first, after) in zip(prefixes, pairwise(first_units), strict=False):
+                for number in range(first, after):
+                    unit = self.units[number]
+                    self.units[number] = unit._replace(id=prefix + unit.id)
         return reader
 
     def _slot(self, number: int) -> _Slot:
@@ -194,7 +182,7 @@ class XliffFile:
         slot = self._slots[number]
         if not isinstance(slot, int):
             return slot
-        owner = self._reader.plain_owner(slot)
+        owner = self._reader.owner_at(slot)
         source, target = owner.texts["source"], owner.texts.get("target")
         tags = _Tags(owner.tag, _kept_tag(target), _kept_tag(target), None, self._reader.notes_place_of(owner))
         return _Slot(self._whole_place(owner, source, target), tags)
@@ -206,10 +194,7 @@ class XliffFile:
                 f"has no place: in the unit at {self.path}:{unit.line}, the target lacks this segment and differs from "
                 "the seg-source in its other segments, tags or text; put an empty <mrk> with its mid into that target"
             )
-        invalid = INVALID.search(target)
-        if invalid:
-            return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-        return None
+        return character_fault(target)
 
     def mark_fault(self, unit: TranslationUnit, mark: UnitMark) -> str | None:
         """Why the file cannot hold this mark."""
@@ -220,10 +205,8 @@ class XliffFile:
             if self._state(mark.text) is None:
                 states = ", ".join(STATES[self.dialect])
                 return f"{self.dialect} has no state for {mark.text!r}; it has {states}"
-        invalid = INVALID.search(mark.text)
-        if invalid:
-            return f"the mark has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-        return None
+        problem = character_fault(mark.text)
+        return f"the mark {problem}" if problem else None
 
     def _state(self, word: str) -> str | None:
         """The state of this dialect that ``word`` names; also a state of the user's own, where the dialect has them."""
@@ -315,13 +298,7 @@ class XliffFile:
         section = self._xml.cdata(target) if cdata and not unit.inline else None
         if section is not None:
             return section
-        pieces = []
-        position = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] in unit.inline:
-                pieces += [self._xml.escaped(target[position : match.start()]), unit.inline[match[0]]]
-                position = match.end()
-        return "".join([*pieces, self._xml.escaped(target[position:])])
+        return with_markup(target, unit.inline, self._xml.escaped)
 
     def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str], markings: Mapping[int, _Marking]) -> ByteEdit:
         """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.
@@ -394,74 +371,27 @@ class XliffFile:
         mid: str = "",
     ) -> None:
         source_text, target_text, inline = numbered(
-            _pieces(self._xml, source), _pieces(self._xml, target) if target else []
+            pieces_of(self._xml, source.tokens), pieces_of(self._xml, target.tokens) if target else []
         )
         definition = owner.segment_definitions.get(mid)
         whole = owner.texts.get("target")
         tags = _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
         self._slots.append(_Slot(place, tags))
-        facts = reader.facts_of(
-            owner.attributes,
-            owner.inherited,
-            whole.tag.attributes if whole else {},
-            definition.attributes if definition else None,
-        )
-        max_length, max_width = reader.length_of(owner.attributes, owner.inherited)
         self.units.append(
-            TranslationUnit(
-                id=identity,
-                source=source_text,
-                target=_present(None if target is None else target_text, source_text),
-                state=facts.state,
-                locked=facts.locked,
-                approved=facts.approved,
-                by_person=facts.by_person,
-                notes=tuple(owner.notes),
-                context="; ".join(owner.contexts) or None,
-                max_length=max_length,
-                max_width=max_width,
-                inline=inline,
-                source_lang=owner.inherited.get("source-language") or None,
-                target_lang=owner.inherited.get("target-language") or None,
-                line=source.tag.line,
+            reader.unit_of(
+                identity,
+                owner.attributes,
+                owner.inherited,
+                whole.tag.attributes if whole else {},
+                definition.attributes if definition else None,
+                source_text,
+                None if target is None else target_text,
+                inline,
+                owner.notes,
+                owner.contexts,
+                source.tag.line,
             )
         )
-
-    def _add_plain(self, run: PlainUnits, reader: XliffReader) -> None:
-        inherited = run.inherited
-        source_lang = inherited.get("source-language") or None
-        target_lang = inherited.get("target-language") or None
-        for unit in reader.plain_units(run):
-            facts = reader.facts_of(unit.attributes, inherited, unit.target_attributes)
-            max_length, max_width = reader.length_of(unit.attributes, inherited)
-            source, target, inline = unit.source, unit.target, _NO_INLINE
-            if unit.has_inline:
-                texts = reader.plain_owner(unit.start).texts
-                target_content = texts.get("target")
-                source, target_text, inline = numbered(
-                    _pieces(self._xml, texts["source"]), _pieces(self._xml, target_content) if target_content else []
-                )
-                target = None if target is None else target_text
-            self._slots.append(unit.start)
-            self.units.append(
-                TranslationUnit(
-                    id=unit.attributes["id"],
-                    source=source,
-                    target=_present(target, source),
-                    state=facts.state,
-                    locked=facts.locked,
-                    approved=facts.approved,
-                    by_person=facts.by_person,
-                    notes=unit.notes,
-                    context="; ".join(unit.contexts) or None,
-                    max_length=max_length,
-                    max_width=max_width,
-                    inline=inline,
-                    source_lang=source_lang,
-                    target_lang=target_lang,
-                    line=unit.line,
-                )
-            )
 
     def _whole_place(self, owner: Owner, source: Content, target: Content | None) -> _Place:
         if target is not None:
@@ -480,16 +410,6 @@ class XliffFile:
             opening, closing = tag_pair(self._xml, segment.tag)
             return _Place(segment.tag.start, segment.after, "", opening, closing)
         return _Place(segment.start, segment.end)
-
-
-_NO_INLINE: Mapping[str, str] = {}
-
-
-def _present(target: str | None, source: str) -> str | None:
-    """The target, or ``None`` if it has no text and the source has one."""
-    if target is None or (not target.strip() and source.strip()):
-        return None
-    return target
 
 
 def _kept_tag(text: Content | None) -> XmlToken | None:
@@ -581,97 +501,6 @@ def _outline(xml: XmlFile, text: Content, segments: Mapping[str, Content]) -> li
             if markup:
                 outline.append(("markup", markup))
     return outline
-
-
-def _pieces(xml: XmlFile, text: Content) -> list[str | InlineCode]:
-    """A text as characters and inline tags."""
-    pieces: list[str | InlineCode] = []
-    seen: Counter[tuple[str, str]] = Counter()
-    closed: Counter[tuple[str, str]] = Counter()
-    open_elements: list[InlineCode] = []
-    tokens = iter(text.tokens)
-    for token in tokens:
-        if token.kind in ("text", "cdata"):
-            pieces.append(token.value)
-        elif token.kind == "end":
-            opening = open_elements.pop()
-            pieces.append(InlineCode(opening.key, "close", f"</{token.value}>"))
-        elif token.kind == "start":
-            name = token.value.rpartition(":")[2]
-            attributes = token.attributes
-            is_code = name in _EMPTY_CODES or name in _OPENING or name in _CLOSING
-            if is_code or attributes.get("mtype") == "protected" or attributes.get("translate") == "no":
-                family = _OPENING.get(name) or _CLOSING.get(name) or name
-                reference = attributes.get("rid") or attributes.get("startRef") or attributes.get("id", "")
-                count = closed if name in _CLOSING else seen
-                key = (family, reference, count[family, reference])
-                count[family, reference] += 1
-                role = "empty"
-                if name in _OPENING:
-                    role = "open"
-                elif name in _CLOSING:
-                    role = "close"
-                pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, tokens))))
-                continue
-            reference = attributes.get("id") or attributes.get("mid", "")
-            opening = InlineCode((name, reference, seen[name, reference]), "open", tag_pair(xml, token)[0])
-            seen[name, reference] += 1
-            open_elements.append(opening)
-            pieces.append(opening)
-    return pieces
-
-
-def _end_of_element(start: XmlToken, tokens: Iterator[XmlToken]) -> int:
-    """Skip the rest of the element that ``start`` begins, and return where it ends."""
-    depth = 1
-    for token in tokens:
-        depth += (token.kind == "start") - (token.kind == "end")
-        if depth == 0:
-            return token.end
-    raise AssertionError(f"<{start.value}> has no end, which expat refuses")
-
-
-def numbered(source: Sequence[str | InlineCode], target: Sequence[str | InlineCode]) -> tuple[str, str, dict[str, str]]:
-    """Both texts with placeholders for their inline tags, and the markup of each placeholder.
-
-    The same tag has the same number in both. Its markup is the target's, where the target has it.
-    """
-    texts = [source, target]
-    plain = "".join(piece for pieces in texts for piece in pieces if isinstance(piece, str))
-    number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0)
-    numbers: dict[tuple[str, str, int], int] = {}
-    paired: set[tuple[str, str, int]] = set()
-    for pieces in texts:
-        still_open: set[tuple[str, str, int]] = set()
-        for piece in pieces:
-            if isinstance(piece, str):
-                continue
-            if piece.key not in numbers:
-                number += 1
-                numbers[piece.key] = number
-            if piece.role == "open":
-                still_open.add(piece.key)
-            elif piece.role == "close" and piece.key in still_open:
-                paired.add(piece.key)
-    inline: dict[str, str] = {}
-    written = []
-    for pieces in texts:
-        characters = []
-        for piece in pieces:
-            if isinstance(piece, InlineCode):
-                placeholder = _placeholder(numbers[piece.key], piece, paired)
-                inline[placeholder] = piece.markup
-                characters.append(placeholder)
-            else:
-                characters.append(piece)
-        written.append("".join(characters))
-    return written[0], written[1], inline
-
-
-def _placeholder(number: int, code: InlineCode, paired: set[tuple[str, str, int]]) -> str:
-    if code.key not in paired or code.role == "empty":
-        return f"<{number}/>"
-    return f"<{number}>" if code.role == "open" else f"</{number}>"
 
 
 class Xliff:

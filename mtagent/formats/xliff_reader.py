@@ -16,13 +16,14 @@ Which states are approved is in ``documents.STATES``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from mtagent.errors import InputError
-from mtagent.formats.xml_spans import TokenKind, XmlFile, XmlToken
+from mtagent.formats.documents import TranslationUnit
+from mtagent.formats.inline import InlineCode, numbered, pieces_of
+from mtagent.formats.xml_spans import INSIDE_TAG, XmlFile, XmlToken, attributes_in, tag_pair, unescaped
 
 ITS = "http://www.w3.org/2005/11/its"
 TOOL = "mtagent"
@@ -39,91 +40,23 @@ _PEOPLE_IN_MEMOQ = {
     "proofread",
 }
 _NO = {"", "0", "no", "false"}
+_NO_INLINE: Mapping[str, str] = {}
 _TEXTS = {"source", "seg-source", "target"}
 _REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-group")}
 _OWNERS = {"trans-unit", "segment", "ignorable"}
 
 
-# Most units have one source, perhaps a target, notes and contexts, and no segments. A regular expression reads these
-# much faster than expat's events. It matches less than XML allows: what it misses is read by expat.
-_PLAIN_PARTS = {
-    "«I»": r"(?:«C»++|«E»|<(?!/?(?:source|target|trans-unit|mrk)\b)(?:«N»«A»/?|/«N»)>)*+",
-    "«T»": r"(?:«C»++|«E»)*+",
-    "«C»": r"[^<&\x00-\x08\x0b\x0c\x0e-\x1f]",
-    "«A»": r"(?:«S»+«N»«S»*=«S»*«V»)*+«S»*+",
-    "«V»": r"""(?:"(?:[^"<&\x00-\x1f]++|«E»)*+"|'(?:[^'<&\x00-\x1f]++|«E»)*+')""",
-    "«E»": r"&(?:amp|lt|gt|quot|apos);",
-    "«N»": r"[A-Za-z_][A-Za-z0-9_.:-]*+",
-    "«S»": r"[ \t\r\n]",
-}
-
-
-def _plain_pattern(pattern: str) -> bytes:
-    for part, meaning in _PLAIN_PARTS.items():
-        pattern = pattern.replace(part, meaning)
-    return pattern.encode()
-
-
-_PLAIN_UNIT = _plain_pattern(
-    "<trans-unit(?P<unit>«A»)>(?P<indent>«S»*+)<source(?P<source_tag>«A»)>(?P<source>«I»)</source>«S»*+"
-    "(?:<target(?P<target_tag>«A»)>(?P<target>«I»)</target>«S»*+)?+"
-    "(?P<remarks>(?:<note«A»>«T»</note>«S»*+"
-    "|<context-group«A»>«S»*+(?:<context«A»>«T»</context>«S»*+)*+</context-group>«S»*+)*+)</trans-unit>"
+# Most units have one source, perhaps a target, notes and contexts, and no segments. One match for all of such a unit is
+# much faster than its tokens. What the pattern misses is read token by token.
+_INSIDE = rf"(?:\s{INSIDE_TAG})?+"
+_CONTENT = r"[^<]*+(?:<(?!/?(?:source|target|mrk)\b|[!?])[^<]*+)*+"
+_PLAIN_UNIT = (
+    rf"<trans-unit({_INSIDE})>\s*<source(?P<source_tag>{_INSIDE})>(?P<source>{_CONTENT})</source>\s*"
+    rf"(?:<target({_INSIDE})>(?P<target>{_CONTENT})</target>\s*)?+"
+    rf"((?:</?(?:note|context-group|context){_INSIDE}>[^<]*)*+)</trans-unit>\s*"
 )
-_PLAIN_OR_OPAQUE = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT, re.DOTALL
-)
-_PLAIN_TAG = re.compile(_plain_pattern("<(/?)(«N»)(«A»)(/?)>"))
-_PLAIN_REMARK = re.compile(_plain_pattern("<(note|context-group|context)(«A»)>([^<]*)").decode())
-_PLAIN_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # which XML cannot hold, in UTF-8
-
-
-class NotPlainError(Exception):
-    """The plain units of a file are something else, or malformed; expat has to read them."""
-
-
-class PlainUnit(NamedTuple):
-    """A unit without segments. One with inline tags has its texts in its owner alone."""
-
-    start: int
-    line: int  # of its source
-    attributes: dict[str, str]
-    source: str
-    target: str | None
-    target_attributes: dict[str, str]
-    notes: tuple[str, ...]
-    contexts: tuple[str, ...]
-    has_inline: bool
-
-
-class PlainUnits(NamedTuple):
-    """Plain units with nothing but white space between them."""
-
-    matches: list[re.Match[bytes]]
-    line: int  # of the first
-    inherited: dict[str, str]
-
-
-def _plain_runs(xml: XmlFile) -> list[list[re.Match[bytes]]]:
-    """The plain units that follow one another, outside of comments and CDATA."""
-    data = xml.data
-    if xml.encoding.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or b"<!DOCTYPE" in data:
-        return []
-    if any(character in data for character in _NON_CHARACTERS):
-        return []
-    if data.count(b"\r") != data.count(b"\r\n"):  # expat counts them as lines
-        return []
-    runs: list[list[re.Match[bytes]]] = []
-    end = 0
-    for match in _PLAIN_OR_OPAQUE.finditer(data):
-        if match["unit"] is None:
-            continue
-        if not runs or data[end : match.start()].strip(b" \t\r\n"):
-            runs.append([])
-        runs[-1].append(match)
-        end = match.end()
-    return runs
+_PLAIN_OR_OPAQUE = re.compile(rf"(?P<plain>{_PLAIN_UNIT})|<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>".encode(), re.DOTALL)
+_REMARK = re.compile(rf"<(note|context){_INSIDE}>([^<]*)", re.ASCII)
 
 
 @dataclass
@@ -168,21 +101,15 @@ class Owner:
     indent: str = ""  # white space before the source
 
 
-class StateFacts(NamedTuple):
-    """Fields of a unit that its state decides."""
-
-    state: str | None
-    locked: bool
-    approved: bool
-    by_person: bool
-
-
 class XliffReader:
     """Reads the tokens of an XLIFF file into the owners of its texts."""
 
     def __init__(self, xml: XmlFile) -> None:
         self._xml = xml
-        self._has_section_ends = b"]]>" in xml.data
+        self._line_break = xml.line_break.encode(xml.encoding)
+        self._target_attributes: dict[bytes | None, dict[str, str]] = {}  # by what their tag has after its name
+        self._line = 1
+        self._counted = 0  # the bytes before ``_line``
         self._prefixes: dict[str, str] = {}  # of namespaces
         self._has_dialect = False  # memoQ's or Phrase's, which keep states in attributes of their own
         self._files: list[str] = []
@@ -229,119 +156,155 @@ class XliffReader:
         names_are_usable = all(self._files) and len(set(self._files)) == len(self._files)
         return [f"{name if names_are_usable else number}#" for number, name in enumerate(self._files, start=1)]
 
-    def read(self, *, plain: bool) -> Iterator[tuple[int, list[Owner] | PlainUnits]]:
-        """The owners with a source, unit by unit, each with the number of its file.
+    @property
+    def file_count(self) -> int:
+        """How many files have begun."""
+        return len(self._files)
 
-        With ``plain``, plain units come together, for :meth:`plain_units`. Raises :class:`NotPlainError`.
-        """
-        runs = _plain_runs(self._xml) if plain else []
-        remaining = iter(runs)
-        for token in self._xml.tokens([(run[0].start(), run[-1].end()) for run in runs]):
-            if token.kind == "skipped":
-                yield len(self._files) - 1, self._plain(token, next(remaining))
-            elif self._text is not None:
+    def read(self) -> Iterator[list[Owner] | tuple[TranslationUnit, int]]:
+        """The owners with a source, unit by unit, or a plain unit with the byte at which it begins."""
+        data = self._xml.data
+        position = self._xml.start
+        may_be_plain = False
+        for match in _PLAIN_OR_OPAQUE.finditer(data) if self._contains_ascii() else ():
+            if match["plain"] is None:
+                continue
+            start, end = match.span()
+            if start > position:
+                yield from self._read_between(position, start)
+                may_be_plain = self._is_in_body()
+            unit = self._plain_unit(match) if may_be_plain else None
+            if unit is None:
+                yield from self._read_between(start, end)
+            else:
+                yield unit, start
+            position = end
+        yield from self._read_between(position, len(data))
+
+    def _contains_ascii(self) -> bool:
+        """Whether the file's encoding has one byte for each character of ASCII."""
+        return len("<".encode(self._xml.encoding)) == 1
+
+    def _is_in_body(self) -> bool:
+        """Whether units of XLIFF 1 may follow that can be plain."""
+        if self.is_2 or self.is_sdl or self._root or not self._files or self._text is not None:
+            return False
+        return self._stack[-1] in ("body", "group") and self._owner is None
+
+    def _plain_unit(self, match: re.Match[bytes]) -> TranslationUnit | None:
+        """The unit, or ``None`` if it has no id or declares a namespace."""
+        encoding = self._xml.encoding
+        _, tag, _, source, target_tag, target, remarks = match.groups()
+        attributes = attributes_in(tag.decode(encoding))
+        if not attributes.get("id") or b"xmlns" in tag:
+            return None
+        if target_tag not in self._target_attributes:  # most are the same
+            self._target_attributes[target_tag] = attributes_in(target_tag.decode(encoding)) if target_tag else {}
+        inline = _NO_INLINE
+        if b"<" in source or (target is not None and b"<" in target):
+            source_text, target_text, inline = numbered(self._pieces(match, "source"), self._pieces(match, "target"))
+        else:
+            source_text, target_text = unescaped(source.decode(encoding)), unescaped((target or b"").decode(encoding))
+        notes: list[str] = []
+        contexts = [attributes["resname"]] if attributes.get("resname") else []
+        for name, markup in _REMARK.findall(remarks.decode(encoding)) if remarks else ():
+            text = unescaped(markup).strip()
+            if text:
+                (notes if name == "note" else contexts).append(text)
+        return self.unit_of(
+            attributes["id"],
+            attributes,
+            self._inherited[-1],
+            self._target_attributes[target_tag],
+            None,
+            source_text,
+            None if target is None else target_text,
+            inline,
+            notes,
+            contexts,
+            self._line_of(match.start("source_tag")),
+        )
+
+    def _pieces(self, match: re.Match[bytes], name: str) -> list[str | InlineCode]:
+        """The source or the target of a plain unit."""
+        return pieces_of(self._xml, self._xml.tokens_between(*match.span(name))) if match[name] is not None else []
+
+    def _line_of(self, byte: int) -> int:
+        """The line of a byte, which must not come before the last that was asked for."""
+        self._line += self._xml.data.count(self._line_break, self._counted, byte)
+        self._counted = byte
+        return self._line
+
+    def owner_at(self, start: int) -> Owner:
+        """The owner of the plain unit that begins at this byte, apart from what it inherits, when all has been read."""
+        end = self._xml.data.index(b"</trans-unit>", start) + len(b"</trans-unit>")
+        self._stack.append("body")
+        [[owner]] = self._read_tokens(self._xml.tokens_between(start, end))
+        self._stack.pop()
+        return owner
+
+    def target_at(self, start: int) -> tuple[int, int] | None:
+        """Where the target of the plain unit is that begins at this byte."""
+        match = _PLAIN_OR_OPAQUE.match(self._xml.data, start)
+        assert match is not None
+        return None if match["target"] is None else match.span("target")
+
+    def _read_between(self, start: int, end: int) -> Iterator[list[Owner]]:
+        yield from self._read_tokens(self._xml.tokens_between(start, end, self._line_of(start)))
+
+    def _read_tokens(self, tokens: Iterator[XmlToken]) -> Iterator[list[Owner]]:
+        """The owners with a source, unit by unit."""
+        for token in tokens:
+            if self._text is not None:
                 self._in_text(token)
             elif token.kind == "start":
                 self._enter(token)
             elif token.kind == "end":
                 self._leave(token)
                 if self._unit:
-                    yield len(self._files) - 1, self._unit
+                    yield self._unit
                     self._unit = []
             elif token.kind in ("text", "cdata"):
                 if self._collected is not None:
                     self._collected.append(token.value)
                 self._white_space = self._white_space + token.value if token.value.isspace() else ""
 
-    def _plain(self, token: XmlToken, run: list[re.Match[bytes]]) -> PlainUnits:
-        is_in_body = self._files and self._stack[-1] in ("body", "group") and self._owner is None
-        if not is_in_body or self.is_2 or self.is_sdl or self._root:
-            raise NotPlainError
-        self._white_space = ""
-        return PlainUnits(run, token.line, self._inherited[-1])
-
-    def plain_units(self, run: PlainUnits) -> Iterator[PlainUnit]:
-        """Read plain units. Raises :class:`NotPlainError` if one is malformed."""
-        data, encoding = self._xml.data, self._xml.encoding
-        attributes_of: dict[bytes, dict[str, str]] = {}  # most tags have the same
-        line, position = run.line, run.matches[0].start()
-        try:
-            for match in run.matches:
-                unit, _, source_tag, source, target_tag, target, remarks = match.groups()
-                if b"xmlns" in unit or (self._has_section_ends and b"]]>" in match[0]):
-                    raise NotPlainError
-                for tag in (source_tag, target_tag):
-                    if tag not in attributes_of:
-                        attributes_of[tag] = _plain_attributes(tag, encoding)
-                attributes = _plain_attributes(unit, encoding)
-                if not attributes.get("id"):
-                    raise NotPlainError
-                source_start = match.start("source_tag")
-                line += data.count(b"\n", position, source_start)
-                position = source_start
-                notes, contexts = _plain_remarks(remarks, encoding) if remarks else ((), ())
-                if attributes.get("resname"):
-                    contexts = (attributes["resname"], *contexts)
-                yield PlainUnit(
-                    match.start(),
-                    line,
-                    attributes,
-                    _plain_text(source, encoding),
-                    None if target is None else _plain_text(target, encoding),
-                    attributes_of[target_tag],
-                    notes,
-                    contexts,
-                    b"<" in source or (target is not None and b"<" in target),
-                )
-        except UnicodeDecodeError:
-            raise NotPlainError from None
-
-    def plain_owner(self, start: int) -> Owner:
-        """What :meth:`read` without ``plain`` finds for the plain unit at this byte, apart from what it inherits."""
-        match = _PLAIN_OR_OPAQUE.match(self._xml.data, start)
-        assert match is not None
-        owner = Owner(self._plain_tag(match, "trans-unit", "unit"), "trans-unit", {}, {})
-        owner.indent = match["indent"].decode()
-        for name in ("source", "target"):
-            if match[name] is not None:
-                content = Content(self._plain_tag(match, name, f"{name}_tag"), [], *match.span(name))
-                content.tokens = self._plain_tokens(content.start, content.end)
-                content.after = content.end + len(f"</{name}>")
-                owner.texts[name] = content
-        return owner
-
-    def _plain_tokens(self, start: int, end: int) -> list[XmlToken]:
-        """The tokens of a plain text. Raises :class:`NotPlainError` if its tags don't nest."""
-        data, encoding = self._xml.data, self._xml.encoding
-        tokens = []
-        open_tags: list[str] = []
-        for match in _PLAIN_TAG.finditer(data, start, end):
-            if match.start() > start:
-                tokens.append(
-                    _plain_token("text", start, match.start(), _plain_text(data[start : match.start()], encoding))
-                )
-            start = match.end()
-            closes, raw_name, attributes, is_empty = match.groups()
-            name = raw_name.decode()
-            if closes:
-                if not open_tags or open_tags.pop() != name:
-                    raise NotPlainError
-                tokens.append(_plain_token("end", match.start(), start, name))
-                continue
-            tokens.append(_plain_token("start", match.start(), start, name, _plain_attributes(attributes, encoding)))
-            if is_empty:
-                tokens.append(_plain_token("end", start, start, name))
-            else:
-                open_tags.append(name)
-        if open_tags:
-            raise NotPlainError
-        if end > start:
-            tokens.append(_plain_token("text", start, end, _plain_text(data[start:end], encoding)))
-        return tokens
-
-    def _plain_tag(self, match: re.Match[bytes], name: str, attributes: str) -> XmlToken:
-        start, end = match.span(attributes)
-        return _plain_token("start", start - len(f"<{name}"), end + 1, name)
+    def unit_of(
+        self,
+        identity: str,
+        attributes: Mapping[str, str],
+        inherited: Mapping[str, str],
+        target_attributes: Mapping[str, str],
+        definition: Mapping[str, str] | None,
+        source: str,
+        target: str | None,
+        inline: Mapping[str, str],
+        notes: Sequence[str],
+        contexts: Sequence[str],
+        line: int,
+    ) -> TranslationUnit:
+        """The unit with these attributes, those of its target and of Trados' definition of its segment, and texts."""
+        state, locked, approved, by_person = self._facts_of(attributes, inherited, target_attributes, definition)
+        max_length, max_width = self._length_of(attributes, inherited)
+        if target is not None and not target.strip() and source.strip():
+            target = None  # white space is layout
+        return TranslationUnit(
+            id=identity,
+            source=source,
+            target=target,
+            state=state,
+            locked=locked,
+            approved=approved,
+            by_person=by_person,
+            notes=tuple(notes),
+            context="; ".join(contexts) or None,
+            max_length=max_length,
+            max_width=max_width,
+            inline=inline,
+            source_lang=inherited.get("source-language") or None,
+            target_lang=inherited.get("target-language") or None,
+            line=line,
+        )
 
     def _core(self, name: str) -> str:
         """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
@@ -460,7 +423,7 @@ class XliffReader:
         elif name in _OWNERS and self._owner is not None:
             if "source" in self._owner.texts:
                 if not self._files:
-                    raise InputError(f"{self._xml.path}:{token.line}: this unit is in no <file>; put it into one")
+                    raise InputError(f"{self._xml.path}:{token.line}: this unit is outside of <file>; put it into one")
                 (self._segments if self.is_2 else self._unit).append(self._owner)
             self._owner = None
         elif name == "unit":
@@ -483,26 +446,26 @@ class XliffReader:
         owner.texts[name] = text
         self._text = None
 
-    def facts_of(
+    def _facts_of(
         self,
         attributes: Mapping[str, str],
         inherited: Mapping[str, str],
         target: Mapping[str, str],
-        definition: Mapping[str, str] | None = None,
-    ) -> StateFacts:
+        definition: Mapping[str, str] | None,
+    ) -> tuple[str | None, bool, bool, bool]:
         """The state of a unit in the words of its tool, and why it must not be changed.
 
         ``target`` and ``definition`` are the attributes of its target and of Trados' definition of its segment.
         """
         locked = attributes.get("translate", inherited.get("translate")) == "no"
         if self.is_2:
-            return StateFacts(attributes.get("state"), locked, False, False)
+            return attributes.get("state"), locked, False, False
         state = target.get("state")
         approved = attributes.get("approved") == "yes"
         by_person = False
         lock = ""
         if definition is None and not self._has_dialect:
-            return StateFacts(state, locked, approved, False)
+            return state, locked, approved, False
         if definition is not None:
             state = definition.get("conf", state)
             by_person = definition.get("origin") == "interactive"
@@ -517,7 +480,7 @@ class XliffReader:
                 by_person = confirmed not in _NO
                 state = "confirmed" if by_person else "unconfirmed"
             lock = attributes.get(f"{self._phrase}:locked", "")
-        return StateFacts(state, locked or lock not in _NO, approved, by_person)
+        return state, locked or lock not in _NO, approved, by_person
 
     @property
     def _memoq(self) -> str | None:
@@ -527,7 +490,7 @@ class XliffReader:
     def _phrase(self) -> str | None:
         return self._prefixes.get(_PHRASE)
 
-    def length_of(self, attributes: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[int | None, str | None]:
+    def _length_of(self, attributes: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[int | None, str | None]:
         """The most characters that a target may have, or else its limit in another unit, in words."""
         if self.is_2:
             size = inherited.get("unit size", "").rpartition(",")[2]
@@ -543,54 +506,6 @@ class XliffReader:
         return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
 
 
-def _plain_token(
-    kind: TokenKind, start: int, end: int, value: str, attributes: dict[str, str] | None = None
-) -> XmlToken:
-    token = XmlToken(kind, start, 0, value, attributes or {})
-    token.end = end
-    return token
-
-
-def _plain_attributes(raw: bytes | None, encoding: str) -> dict[str, str]:
-    if not raw:
-        return {}
-    pairs = _PLAIN_ATTRIBUTE.findall(raw.decode(encoding))
-    attributes = {name: double or single for name, double, single in pairs}
-    if len(attributes) != len(pairs):
-        raise NotPlainError
-    if b"&" in raw:
-        attributes = {name: _unescaped(value) for name, value in attributes.items()}
-    return attributes
-
-
-def _plain_text(raw: bytes, encoding: str) -> str:
-    text = _with_line_feeds(raw.decode(encoding))
-    return _unescaped(text) if "&" in text else text
-
-
-def _with_line_feeds(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def _unescaped(text: str) -> str:
-    for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-        text = text.replace(name, character)
-    return text
-
-
-def _plain_remarks(raw: bytes, encoding: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notes and the contexts of a plain unit."""
-    notes: list[str] = []
-    contexts: list[str] = []
-    for name, attributes, content in _PLAIN_REMARK.findall(_with_line_feeds(raw.decode(encoding))):
-        if attributes:
-            _plain_attributes(attributes.encode(encoding), encoding)
-        text = (_unescaped(content) if "&" in content else content).strip()
-        if text and name != "context-group":
-            (notes if name == "note" else contexts).append(text)
-    return tuple(notes), tuple(contexts)
-
-
 def identified(path: Path, owners: list[Owner]) -> list[tuple[str, Owner]]:
     """The texts of one unit with their ids; a segment is called after its unit, if that has several."""
     segments = [owner for owner in owners if owner.name != "ignorable"]
@@ -603,14 +518,6 @@ def identified(path: Path, owners: list[Owner]) -> list[tuple[str, Owner]]:
             identity = f"{identity}/{owner.attributes.get('id') or f'[{number}]'}"
         identified.append((identity, owner))
     return identified
-
-
-def tag_pair(xml: XmlFile, tag: XmlToken) -> tuple[str, str]:
-    """The opening and the closing tag of an element, also of an empty one."""
-    raw = xml.raw(tag.start, tag.end)
-    if raw.endswith("/>"):
-        raw = raw[:-2].rstrip() + ">"
-    return raw, f"</{tag.value}>"
 
 
 def segments_of(path: Path, text: Content) -> dict[str, Content]:

@@ -14,14 +14,15 @@ from typing import NamedTuple, Protocol
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, shown_id
+from mtagent.formats.documents import ByteEdit, TranslationUnit, between_placeholders, content_of, shown_id
+from mtagent.formats.inline import InlineCode
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
-from mtagent.formats.xliff import InlineCode
 from mtagent.formats.xml_spans import (
     INVALID,
     WHITE_SPACE,
     XmlElement,
     XmlFile,
+    character_fault,
     empty_tag_pair,
     root_element,
     text_place,
@@ -55,15 +56,15 @@ class ResourceGroup(NamedTuple):
 
 
 class ResourceDialect(Protocol):
-    """Where a format keeps its texts, and how it writes them."""
+    """Where a format keeps its texts, and how it writes them; what it doesn't define is that of plain XML."""
 
     root: str
     advice: str  # for a file with another root
-    keeps_space: bool  # whether white space around a text is a part of it
+    keeps_space: bool = True  # whether white space around a text is a part of it
 
     def container(self, path: Path, root: XmlElement) -> XmlElement:
         """The element that holds all groups."""
-        ...
+        return root
 
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
@@ -71,15 +72,15 @@ class ResourceDialect(Protocol):
 
     def fault(self, target: str) -> str | None:
         """Why no file of this format can hold ``target``."""
-        ...
+        return character_fault(target)
 
     def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
         """The texts between ``tags``, escaped for the format but not for XML, to replace the text ``like``."""
-        ...
+        return list(texts)
 
     def item(self, category: str | None, markup: str, lead: str) -> str:
         """A new form of a plural, or a new item of an array."""
-        ...
+        raise AssertionError("a format without plurals and arrays has no items")
 
 
 class _ResourceTexts:
@@ -172,16 +173,12 @@ class ResourceFile:
     def _markup(self, unit: TranslationUnit, target: str, like: XmlElement) -> str:
         """``target`` as the content of an element, written as the text in the element ``like``."""
         xml = self._target.xml
-        texts = [""]
+        texts = []
         tags = []
-        position = 0
-        for match in PLACEHOLDER.finditer(target):
-            if match[0] in unit.inline:
-                texts[-1] = target[position : match.start()]
-                texts.append("")
-                tags.append(unit.inline[match[0]])
-                position = match.end()
-        texts[-1] = target[position:]
+        for text, placeholder in between_placeholders(target, unit.inline):
+            texts.append(text)
+            if placeholder is not None:
+                tags.append(unit.inline[placeholder])
         texts = self._dialect.escaped(texts, tags, like.text)
         section = xml.cdata(texts[0]) if like.is_cdata and not tags else None
         if section is not None:
@@ -319,22 +316,20 @@ _ANDROID_LETTERS = {"n": "\n", "t": "\t"}
 _ANDROID_ESCAPES = {"\n": "\\n", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
 
 
-class AndroidDialect:
+class AndroidDialect(ResourceDialect):
     """``res/values-…/strings.xml``."""
 
     root = "resources"
     advice = "of .xml files, those with Android's texts are read"
     keeps_space = False
 
-    def container(self, path: Path, root: XmlElement) -> XmlElement:
-        """The element that holds all groups."""
-        return root
-
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
         for element in container.children():
             attributes = element.tag.attributes
-            kind = "string" if attributes.get("type") == "string" else element.tag.value
+            kind = element.tag.value
+            if kind == "item" and attributes.get("type") == "string":
+                kind = "string"
             if kind not in ("string", "plurals", "string-array"):
                 continue
             name = attributes.get("name")
@@ -528,16 +523,11 @@ def _android_character(character: str) -> str:
 # -- .resx
 
 
-class ResxDialect:
+class ResxDialect(ResourceDialect):
     """.NET's resources: the entries that are texts."""
 
     root = "root"
     advice = "give a file of .NET's resources"
-    keeps_space = True
-
-    def container(self, path: Path, root: XmlElement) -> XmlElement:
-        """The element that holds all groups."""
-        return root
 
     def groups(self, path: Path, xml: XmlFile, container: XmlElement) -> Iterator[ResourceGroup]:
         """The texts of a file, in order."""
@@ -562,25 +552,6 @@ class ResxDialect:
             resource = Resource(keyed, value, start, end, element.lead)
             yield ResourceGroup(("data", name), [resource], start, end, element.lead, element.block_start)
 
-    def fault(self, target: str) -> str | None:
-        """Why no file of this format can hold ``target``."""
-        return _xml_fault(target)
-
-    def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
-        """Texts as they are."""
-        return list(texts)
-
-    def item(self, category: str | None, markup: str, lead: str) -> str:
-        """A file has no plurals and arrays."""
-        raise AssertionError("resources of .NET have no items")
-
-
-def _xml_fault(target: str) -> str | None:
-    invalid = INVALID.search(target)
-    if invalid:
-        return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
-    return None
-
 
 # -- .stringsdict
 
@@ -589,12 +560,11 @@ _FORMAT = "NSStringLocalizedFormatKey"
 _LEVELS = 20  # of dictionaries; a plural has two
 
 
-class StringsdictDialect:
+class StringsdictDialect(ResourceDialect):
     """Apple's property lists with the forms of plurals, and with variants by width or device."""
 
     root = "plist"
     advice = "give a .stringsdict file in XML: plutil -convert xml1 FILE"
-    keeps_space = True
 
     def container(self, path: Path, root: XmlElement) -> XmlElement:
         """The element that holds all groups."""
@@ -634,14 +604,6 @@ class StringsdictDialect:
                 plural_prefix=joined_key(names[:-1]) + "." if category else "",
             )
             yield Resource(keyed, value, key.tag.start, value.after, key.lead)
-
-    def fault(self, target: str) -> str | None:
-        """Why no file of this format can hold ``target``."""
-        return _xml_fault(target)
-
-    def escaped(self, texts: Sequence[str], tags: Sequence[str], like: str) -> list[str]:
-        """Texts as they are."""
-        return list(texts)
 
     def item(self, category: str | None, markup: str, lead: str) -> str:
         """A new form of a plural."""

@@ -1,16 +1,17 @@
 """XML as tokens with their places in the bytes of a file, so that a writer can replace some bytes and keep the others.
 
-The places come from expat, which counts in the bytes of the file whatever its encoding is. Names keep their prefix, and
-namespaces are not checked, so that files with an undeclared prefix can be read. Entities that a file declares are
-refused: they can grow without limit, or read other files.
+Expat checks the whole file. What is well-formed can be read with a regular expression, in any part of the file and much
+faster than by expat's events. Names keep their prefix, and namespaces are not checked, so that files with an undeclared
+prefix can be read. Entities that a file declares are refused: they can grow without limit, or read other files.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 from xml.parsers import expat
@@ -24,27 +25,57 @@ from mtagent.formats.files import CHUNK
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
+
+def character_fault(text: str, holder: str = "XML") -> str | None:
+    """Which character of ``text`` an XML file, or another ``holder`` of plain text, cannot hold; ``None`` if none."""
+    invalid = INVALID.search(text)
+    if invalid is None:
+        return None
+    return f"has the character U+{ord(invalid[0]):04X}, which {holder} cannot hold; take it out"
+
+
 WHITE_SPACE = " \t\n\r\f\v"
-_ATTRIBUTE = regex.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""", re.ASCII)
 _NAME = regex.compile(r"<[^\s/>]+")
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
-TokenKind = Literal["start", "end", "text", "cdata", "other", "skipped"]
+TokenKind = Literal["start", "end", "text", "cdata", "other"]
 _NO_ATTRIBUTES: dict[str, str] = {}
 _ENCODING_ADVICE = "save the file as UTF-8, and declare that"
+INSIDE_TAG = r"""(?:[^"'/>]|"[^"]*"|'[^']*')*+"""
+"""What a tag has after its name, up to its end."""
+
+_MARKUP = re.compile(
+    rf"<(?P<name>[^\s/>!?]+)(?P<attributes>{INSIDE_TAG})(?P<empty>/?)>|</(?P<closed>[^\s>]+)\s*>"
+    r"|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<!--.*?-->|<\?.*?\?>"
+    r"""|<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*'|\[(?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^"'\]])*+\])*+>""",
+    re.DOTALL | re.ASCII,
+)
+_REFERENCE = re.compile(r"&(?:#x([0-9A-Fa-f]+)|#([0-9]+)|(amp|lt|gt|quot|apos));")
+_CHARACTERS = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_TO_SPACES = str.maketrans("\t\n", "  ")
 
 
 class XmlToken:
     """A piece of XML at the bytes ``start`` to ``end``; an empty tag is a ``start`` and an ``end`` without bytes.
 
-    ``skipped`` are elements that the caller reads itself. ``value`` is the name of a tag, or the characters of a text.
-    Not a dataclass: a file has millions of them.
+    A CDATA section has a token without characters for each of its marks. ``value`` is the name of a tag, or the
+    characters of a text. Not a dataclass: a file has millions of them.
     """
 
     __slots__ = ("attributes", "end", "kind", "line", "start", "value")
 
-    def __init__(self, kind: TokenKind, start: int, line: int, value: str, attributes: dict[str, str]) -> None:
+    def __init__(
+        self,
+        kind: TokenKind,
+        start: int,
+        end: int,
+        line: int,
+        value: str,
+        attributes: dict[str, str] = _NO_ATTRIBUTES,
+    ) -> None:
         self.kind = kind
-        self.start = self.end = start
+        self.start = start
+        self.end = end
         self.line = line
         self.value = value
         self.attributes = attributes
@@ -56,10 +87,11 @@ class XmlFile:
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
         self.data = data
+        mark, _ = marked_encoding(data)
+        self.start = len(mark)  # of the markup
         self.encoding = self._encoding()
-        if self.encoding.startswith("utf-16"):
-            self._refuse_lone_surrogates()
-        self.newline = newline_of(data, self.encoding)
+        self.line_break = "\n" if "\n".encode(self.encoding) in data else "\r"
+        """The character that ends a line."""
 
     def _encoding(self) -> str:
         _, encoding = marked_encoding(self.data)
@@ -76,13 +108,10 @@ class XmlFile:
         except LookupError:
             raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_ENCODING_ADVICE}") from None
 
-    def _refuse_lone_surrogates(self) -> None:
-        """Expat reads half of a surrogate pair as a character that isn't in the file."""
-        try:
-            self.data.decode(self.encoding)
-        except UnicodeDecodeError as error:
-            line = self.data[: error.start].decode(self.encoding).count("\n") + 1
-            raise InputError(f"{self.path}:{line}: {error.reason}; restore the file, or export it again") from None
+    @cached_property
+    def newline(self) -> str:
+        """The line end of most lines."""
+        return newline_of(self.data, self.encoding)
 
     def raw(self, start: int, end: int) -> str:
         """The characters of these bytes, as they are in the file."""
@@ -107,27 +136,59 @@ class XmlFile:
             return None
         return f"<![CDATA[{text.replace(chr(10), self.newline)}]]>"
 
-    def tokens(self, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[XmlToken]:
-        """The file's tokens in order. Raises :class:`InputError` with the line of what is wrong.
+    def tokens(self) -> Iterator[XmlToken]:
+        """The file's tokens in order. Raises :class:`InputError` as :meth:`check` does."""
+        self.check()
+        return self.tokens_between(self.start, len(self.data))
 
-        ``skipped`` are the bytes of well-formed elements, in order. Each is one token, and what is in it isn't checked.
-        The file's encoding must contain ASCII.
-        """
-        data, parser = self.data, _Tokenizer(self.path)
-        if skipped:
-            data = parser.skip(self.data, skipped)
+    def tokens_between(self, start: int, end: int, line: int = 1) -> Iterator[XmlToken]:
+        """The tokens of these bytes, the first of which is in ``line``, of a file that has been checked."""
+        text = self.raw(start, end)
+        position, byte = 0, start
+
+        def token(kind: TokenKind, until: int, value: str, attributes: dict[str, str] = _NO_ATTRIBUTES) -> XmlToken:
+            """The next token, which ends at the character ``until``."""
+            nonlocal position, byte, line
+            piece = text[position:until]
+            new = XmlToken(kind, byte, byte + len(piece.encode(self.encoding)), line, value, attributes)
+            position, byte = until, new.end
+            line += piece.count(self.line_break)
+            return new
+
+        for match in _MARKUP.finditer(text):
+            if match.start() > position:
+                yield token("text", match.start(), unescaped(text[position : match.start()]))
+            name, attributes, empty, closed, section = match.groups()
+            if name is not None:
+                yield token("start", match.end(), name, attributes_in(attributes))
+                if empty:
+                    yield token("end", match.end(), name)
+            elif closed is not None:
+                yield token("end", match.end(), closed)
+            elif section is not None:
+                yield token("cdata", match.start("cdata"), "")
+                if section:
+                    yield token("cdata", match.end("cdata"), _with_line_feeds(section))
+                yield token("cdata", match.end(), "")
+            else:
+                yield token("other", match.end(), match[0])
+        if position < len(text):
+            yield token("text", len(text), unescaped(text[position:]))
+
+    def check(self) -> None:
+        """Raise :class:`InputError`, with the line of what is wrong, unless the file is well-formed and harmless."""
+        parser = _parser(self.path)
         try:
-            for start in range(0, len(data) + 1, CHUNK):
-                chunk = data[start : start + CHUNK]
-                parser.expat.Parse(chunk, start + CHUNK > len(data))
-                yield from parser.finished()
+            for start in range(0, len(self.data) + 1, CHUNK):
+                parser.Parse(self.data[start : start + CHUNK], start + CHUNK > len(self.data))
+            self.data.decode(self.encoding)
         except expat.ExpatError as error:
-            if skipped:  # expat must see all of the file to tell where it is wrong
-                yield from self.tokens()
             raise InputError(self._malformed(error)) from None
+        except UnicodeDecodeError as error:  # half of a surrogate pair, which expat takes for a character
+            line = self.data[: error.start].decode(self.encoding).count(self.line_break) + 1
+            raise InputError(f"{self.path}:{line}: {error.reason}; restore the file, or export it again") from None
         except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
             raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_ENCODING_ADVICE}") from None
-        yield from parser.last(len(self.data))
 
     def _malformed(self, error: expat.ExpatError) -> str:
         where = f"{self.path}:{error.lineno}:{error.offset + 1}"
@@ -139,6 +200,63 @@ class XmlFile:
                 return f"{where}: byte 0x{byte:02X} is not {self.encoding}, the declared encoding; correct the encoding"
         problem = expat.ErrorString(error.code) or "unreadable"
         return f"{where}: not well-formed XML: {problem}; restore the file, or export it again"
+
+
+def _parser(path: Path) -> expat.XMLParserType:
+    """An expat that checks a file, and refuses what it must not declare."""
+    parser = expat.ParserCreate()
+
+    def where() -> str:
+        return f"{path}:{parser.CurrentLineNumber}"
+
+    def refuse_entity(name: str, *_: object) -> None:
+        raise InputError(
+            f"{where()}: declares the entity {name!r}; such files can be harmful and are refused: "
+            "remove its <!ENTITY> and write the text itself"
+        )
+
+    def refuse_external(*_: object) -> int:
+        raise InputError(f"{where()}: refers to another file, which is never read; remove the reference")
+
+    def refuse_undeclared(name: str, *_: object) -> None:  # with an external DTD, expat does not take it for an error
+        raise InputError(f"{where()}: the entity &{name}; is not declared in this file; write its character")
+
+    def refuse_default(element: str, attribute: str, _: object, default: str | None, *__: object) -> None:
+        if default is not None:
+            raise InputError(f"{where()}: declares a value of {attribute} in <{element}>; write it into the elements")
+
+    parser.EntityDeclHandler = refuse_entity
+    parser.ExternalEntityRefHandler = refuse_external
+    parser.SkippedEntityHandler = refuse_undeclared
+    parser.AttlistDeclHandler = refuse_default
+    return parser
+
+
+def attributes_in(tag: str) -> dict[str, str]:
+    """The attributes in a tag, or in what it has after its name."""
+    attributes = {}
+    is_plain = "&" not in tag and tag.isprintable()
+    for name, quoted in _ATTRIBUTE.findall(tag):
+        value = quoted[1:-1]
+        attributes[name] = value if is_plain else unescaped(_with_line_feeds(value).translate(_TO_SPACES))
+    return attributes
+
+
+def unescaped(markup: str) -> str:
+    """The characters of a text."""
+    text = _with_line_feeds(markup)
+    return _REFERENCE.sub(_character, text) if "&" in text else text
+
+
+def _character(reference: re.Match[str]) -> str:
+    hexadecimal, decimal, name = reference.groups()
+    if name:
+        return _CHARACTERS[name]
+    return chr(int(hexadecimal, 16) if hexadecimal else int(decimal))
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def with_attributes(tag: str, values: Mapping[str, str | None]) -> str:
@@ -174,100 +292,12 @@ def _attribute_value(value: str, quote: str = '"') -> str:
     return f"{quote}{escaped}{quote}"
 
 
-class _Tokenizer:
-    """Collects expat's events. Where a token ends is known only when the next one begins."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.expat = expat.ParserCreate()
-        self._tokens: list[XmlToken] = []
-        self._in_cdata = False
-        self._skipped: Iterator[tuple[int, int]] = iter(())
-        self._skipped_name = ""
-        self._skipped_bytes = 0  # so far
-        self._skipped_lines = 0
-        self._data = b""
-        self.expat.StartElementHandler = self._start
-        self.expat.EndElementHandler = self._end
-        self.expat.CharacterDataHandler = self._text
-        self.expat.StartCdataSectionHandler = self._cdata_begins
-        self.expat.EndCdataSectionHandler = self._cdata_ends
-        self.expat.DefaultHandler = self._other
-        self.expat.EntityDeclHandler = self._refuse_entity
-        self.expat.ExternalEntityRefHandler = self._refuse_external
-
-    def skip(self, data: bytes, skipped: Sequence[tuple[int, int]]) -> bytes:
-        """The file with an empty element for each skipped part, so that expat finds it only where an element may be."""
-        name = "skipped"
-        while f"<{name}".encode() in data:
-            name += "-"
-        pieces = []
-        position = 0
-        for start, end in skipped:
-            pieces += [data[position:start], f"<{name}/>".encode()]
-            position = end
-        self._skipped, self._skipped_name, self._data = iter(skipped), name, data
-        return b"".join([*pieces, data[position:]])
-
-    def finished(self) -> list[XmlToken]:
-        """All tokens but the last, whose end is not known yet."""
-        tokens = self._tokens
-        self._tokens = tokens[-1:]
-        for token, after in pairwise(tokens):
-            token.end = after.start
-        return tokens[:-1]
-
-    def last(self, end: int) -> list[XmlToken]:
-        """The last token, which ends with the file."""
-        for token in self._tokens:
-            token.end = end
-        return self._tokens
-
-    def _add(self, kind: TokenKind, value: str = "", attributes: dict[str, str] = _NO_ATTRIBUTES) -> None:
-        start = self.expat.CurrentByteIndex + self._skipped_bytes
-        line = self.expat.CurrentLineNumber + self._skipped_lines
-        self._tokens.append(XmlToken(kind, start, line, value, attributes))
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if name != self._skipped_name:
-            self._add("start", name, attributes)
-            return
-        self._add("skipped")
-        start, end = next(self._skipped)
-        self._skipped_bytes += end - start - len(f"<{name}/>")
-        self._skipped_lines += self._data.count(b"\n", start, end)
-
-    def _end(self, name: str) -> None:
-        if name != self._skipped_name:
-            self._add("end", name)
-
-    def _text(self, text: str) -> None:
-        self._add("cdata" if self._in_cdata else "text", text)
-
-    def _cdata_begins(self) -> None:
-        self._in_cdata = True
-        self._add("cdata")
-
-    def _cdata_ends(self) -> None:
-        self._in_cdata = False
-        self._add("cdata")
-
-    def _other(self, raw: str) -> None:
-        if raw.startswith("&"):  # with an external DTD, expat does not take an unknown entity for an error
-            raise InputError(f"{self._where()}: the entity {raw} is not declared in this file; write its character")
-        self._add("other", raw)
-
-    def _refuse_entity(self, name: str, *_: object) -> None:
-        raise InputError(
-            f"{self._where()}: declares the entity {name!r}; such files can be harmful and are refused: "
-            "remove its <!ENTITY> and write the text itself"
-        )
-
-    def _refuse_external(self, *_: object) -> int:
-        raise InputError(f"{self._where()}: refers to another file, which is never read; remove the reference")
-
-    def _where(self) -> str:
-        return f"{self.path}:{self.expat.CurrentLineNumber + self._skipped_lines}"
+def tag_pair(xml: XmlFile, tag: XmlToken) -> tuple[str, str]:
+    """The opening and the closing tag of an element, also of an empty one."""
+    raw = xml.raw(tag.start, tag.end)
+    if raw.endswith("/>"):
+        raw = raw[:-2].rstrip() + ">"
+    return raw, f"</{tag.value}>"
 
 
 # -- elements

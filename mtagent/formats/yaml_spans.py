@@ -17,7 +17,7 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import DecodedFile, TextEdit, decoded, newline_of, shown_id
-from mtagent.formats.json_spans import DEEPEST, NewValue, Raw, TreeMember, TreeValue
+from mtagent.formats.json_spans import DEEPEST, DOCUMENTS, NewValue, Raw, TreeMember, TreeValue
 
 _PROPERTIES = regex.compile(r"(?:[&!]\S*\s+)*")  # an anchor and a tag before a value
 _BLOCK_HEADER = regex.compile(r"[|>](?=(?:[-+]?(?P<indent>[1-9])?))[-+1-9]*+(?P<rest>[^\r\n]*)")
@@ -27,7 +27,6 @@ _NUMBER_LIKE = regex.compile(r"[-+]?[\d.][\d_,.:]*(?:[eE][-+]?\d+)?|[-+]?0[xob][
 _WORDS = {"true", "false", "null", "~"}
 _ALSO_WORDS = {"y", "n"}  # of YAML 1.1, which PyYAML reads as texts
 _TEXT_TAGS = {None, "!", "tag:yaml.org,2002:str"}
-_COLLECTION_TAGS = {None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", "\x1b": "\\e", "\x85": "\\N"}
 _ESCAPED = r'"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff'
 _WAY_OUT = "correct it, or restore the file"
@@ -90,6 +89,8 @@ class YamlFile:
         changed = change(value)
         if changed is not None:
             return changed
+        if value.kind == "fixed":
+            return Raw("null")
         return value.text if value.kind == "string" else Raw(value.text)
 
     # -- layout
@@ -134,6 +135,9 @@ class YamlFile:
                 lines.append(f"{indent}{head} {value}")
             elif isinstance(value, str):
                 lines.append(f"{indent}{head} {self._literal(value, None, False)}")
+            elif value and isinstance(value, dict) and head == "-":
+                first, *others = self._block(value, column + 2)
+                lines += [f"{indent}- {first[column + 2 :]}", *others]
             elif value:
                 lines.append(indent + head)
                 lines += self._block(value, column + (self._unit or 2))
@@ -232,36 +236,37 @@ class YamlFile:
         holder = TreeValue("array", 0)
         containers = [holder]
         names: list[dict[str, int]] = [{}]  # of each container, with their lines
-        key: tuple[str, int] | None = None
+        key: tuple[str, int, bool] | None = None  # with its place, and whether it is no text
         for event in events:
             start = event.start_mark.index
             container = containers[-1]
-            if isinstance(event, yaml.DocumentStartEvent) and holder.members:
-                self._refuse(start, "holds a second document; put each into a file of its own")
             if isinstance(event, yaml.CollectionEndEvent):
-                containers.pop().end = event.end_mark.index
+                containers.pop()
                 names.pop()
+                container.end = event.end_mark.index
+                members = containers[-1].members
+                if not members or members[-1].value is not container:
+                    key = (self.content[container.start : container.end], container.start, True)
             if not isinstance(event, yaml.NodeEvent):
                 continue
-            if container.kind == "object" and key is None:
-                if not isinstance(event, yaml.ScalarEvent):
-                    self._refuse(start, "has a key that is not a text; write it as one")
-                if event.value in names[-1] and event.value != "<<":
-                    first = names[-1][event.value]
-                    self._refuse(
-                        start, f"the key {shown_id(event.value)} is already used in line {first}; remove one of them"
-                    )
-                names[-1][event.value] = self.line_of(start)
-                key = (event.value, start)
-                if not container.members:
-                    container.column = event.start_mark.column
+            is_key = container.kind == "object" and key is None
+            if is_key and not container.members:
+                is_text = isinstance(event, yaml.ScalarEvent)
+                container.column = event.start_mark.column if is_text else self._dash_column(start, container)
+            if is_key and isinstance(event, yaml.ScalarEvent):
+                self._refuse_repeated(event.value, start, names[-1])
+                key = (event.value, start, False)
                 continue
             if container.kind == "array" and not container.members and container is not holder:
                 container.column = self._dash_column(start, container)
             value = self._value(event, container)
-            name, begin = (len(container.members), start) if key is None else key
-            container.members.append(TreeMember(name, begin, value))
-            key = None
+            if is_key and not value.is_container:
+                key = (value.text, start, True)
+                continue
+            if not is_key:
+                name, begin, is_fixed = key or (len(container.members), start, False)
+                container.members.append(TreeMember(name, begin, value, is_fixed))
+                key = None
             if isinstance(event, yaml.CollectionStartEvent):
                 containers.append(value)
                 names.append({})
@@ -269,7 +274,15 @@ class YamlFile:
                     self._refuse(start, f"is nested more than {DEEPEST} levels deep; flatten it")
         if not holder.members:
             raise InputError(f"{self.path}:1: has no values")
-        return holder.members[0].value
+        if len(holder.members) == 1:
+            return holder.members[0].value
+        holder.style = DOCUMENTS
+        return holder
+
+    def _refuse_repeated(self, key: str, place: int, lines: dict[str, int]) -> None:
+        if key in lines and key != "<<":
+            self._refuse(place, f"the key {shown_id(key)} is already used in line {lines[key]}; remove one of them")
+        lines[key] = self.line_of(place)
 
     def _value(self, event: Any, container: TreeValue) -> TreeValue:
         """The value that an event begins. Its column is that of the keys around it, until it has keys itself."""
@@ -277,12 +290,10 @@ class YamlFile:
 
         start, end = event.start_mark.index, event.end_mark.index
         if isinstance(event, yaml.AliasEvent):
-            return TreeValue("alias", start, end, f"*{event.anchor}")
+            return TreeValue("fixed", start, end, f"*{event.anchor}")
         properties = _PROPERTIES.match(self.content, start) if event.anchor or event.tag else None
         in_flow = container.in_flow or bool(container.style)
         if isinstance(event, yaml.CollectionStartEvent):
-            if event.tag not in _COLLECTION_TAGS:
-                return TreeValue("word", start, end, _tagged(event.tag))
             is_mapping = isinstance(event, yaml.MappingStartEvent)
             style = ""
             if event.flow_style:
@@ -300,13 +311,13 @@ class YamlFile:
         end = self._block_end(start, end) if is_block else start + len(self.content[start:end].rstrip())
         value = TreeValue("string", start, end, text, style=style, column=container.column, in_flow=in_flow)
         if event.tag not in _TEXT_TAGS:
-            value.kind, value.text = "word", _tagged(event.tag)
+            value.kind = "fixed"
         elif not style and event.tag is None:
             tag = _tag(text)
             if tag == "null":
                 value.kind, value.text = "word", "null"
             elif tag == "timestamp":
-                value.kind, value.text = "word", "a date"
+                value.kind = "word"
             elif tag in ("int", "float") and ":" not in text:  # 12:30 is a number of YAML 1.1 only
                 value.kind = "number"
             elif (tag == "bool" and text.casefold() in _WORDS) or _SYMBOL.match(text):
@@ -341,10 +352,6 @@ class YamlFile:
 
     def _refuse(self, place: int, why: str) -> NoReturn:
         raise InputError(f"{self.path}:{self.line_of(place)}: {why}")
-
-
-def _tagged(tag: str) -> str:
-    return f"a value with the tag {tag.replace('tag:yaml.org,2002:', '!!')}"
 
 
 def _end(value: TreeValue) -> int:

@@ -40,7 +40,7 @@ def of_rating(part: str, evaluator: Evaluator) -> Trips:
 
 
 def _of_gate(stage: str, gate: Gate, tries: int) -> Trips:
-    """The round trips of a decision and of ``tries`` more; the judges are asked at the same time."""
+    """The round trips of a decision and of ``tries`` more; the judges are called at the same time."""
     depth = 0
     for judge in gate.judges if isinstance(gate, PanelGate) else ():
         if isinstance(judge, PairwiseJudge):

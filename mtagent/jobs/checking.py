@@ -15,7 +15,8 @@ from mtagent.formats.documents import LocalizationFile, TranslationUnit, fault, 
 from mtagent.formats.files import replacing
 from mtagent.formats.findings import Checked, Finding
 from mtagent.formats.glossary import read_terms, with_terms
-from mtagent.formats.localization import LocalizationFiles
+from mtagent.formats.localization import LocalizationFiles, OpenDocuments
+from mtagent.formats.lock import Lock
 from mtagent.jobs.inputs import segment_defaults
 from mtagent.jobs.outputs import refuse_unwritable
 from mtagent.records import ErrorSpan, Segment
@@ -116,7 +117,8 @@ def _check_each(files: LocalizationFiles, config: Config, checker: Checker) -> C
     translations: dict[str, int] = {}
     for path, form in zip(files.paths, files.forms, strict=True):
         try:
-            checked = check(replace(files, paths=(path,), forms=(form,)), config, checker)
+            single = replace(files, paths=(path,), forms=(form,), documents=OpenDocuments())
+            checked = check(single, config, checker)
         except InputError as error:
             message = str(error).removeprefix(f"{path}:").lstrip()
             findings.append(Finding(str(path), None, "", UNREADABLE, "critical", message, "", ""))
@@ -180,13 +182,14 @@ def _empty_among(file: str, forms: Iterable[tuple[TranslationUnit, str]]) -> Ite
         yield _finding(file, unit, PLURAL_FORMS, span)
 
 
-def repair(files: LocalizationFiles, config: Config, checker: Checker) -> dict[Path, int]:
-    """Repair in place what is certain; returns how many units changed, by file.
+def repair(files: LocalizationFiles, config: Config, checker: Checker, lock: Lock | None = None) -> dict[Path, int]:
+    """Repair in place what is certain; returns how many units changed, by file. The ``lock`` follows.
 
     A repair that would damage the text, or that the file cannot hold, is left out. Locked and approved units stay.
     """
     documents: dict[Path, LocalizationFile] = {}
     targets: dict[Path, dict[str, str]] = {}
+    repaired: list[tuple[Path, TranslationUnit]] = []
     for document, unit, is_locked, segment in _translated(files, config):
         target = unit.target or ""
         if is_locked:
@@ -196,10 +199,17 @@ def repair(files: LocalizationFiles, config: Config, checker: Checker) -> dict[P
         if text != target and fault(document, unit, text) is None:
             documents[document.path] = document
             targets.setdefault(document.path, {})[unit.id] = text
+            repaired.append((document.path, unit))
     for path in documents:
         refuse_unwritable(path)
+    if lock is not None and repaired:
+        refuse_unwritable(lock.path)
     for path, document in documents.items():
         data = replaced(document, targets[path])
         with replacing(path) as sink:
             sink.write_bytes(data)
+    if lock is not None and repaired:
+        for path, unit in repaired:
+            lock.follow(path, unit, targets[path][unit.id])
+        lock.write()
     return {path: len(changed) for path, changed in targets.items()}

@@ -217,7 +217,7 @@ def _withdrawals(chain: Chain, history: Sequence[Decision], edits: Sequence[int 
             to_withdraw = [decision for decision in latest(history) if decision.edit == edit]
         if not to_withdraw:
             subject = "it" if edit is None else f"edit {edit}"
-            raise ConfigError(f"segment {segment}: nothing was decided on {subject} that could be taken back")
+            raise ConfigError(f"segment {segment}: there is no decision on {subject} to take back")
         for old in to_withdraw:
             withdrawals.append(Decision(segment=segment, edit=old.edit, verdict="undecided", withdraws=old.id))
     return withdrawals
@@ -437,7 +437,7 @@ def _decision(run: DecidedRun, chain: Chain, row: DecisionRow, who: str, history
             if cell is not None and cell != words:
                 raise InputError(
                     f"{row.where}: {column} is {_short(cell)}, and edit {row.edit} of segment {row.segment} has "
-                    f"{_short(words)}: the run is another one by now; export the table again"
+                    f"{_short(words)}: the run has changed since; export the table again"
                 )
     return decision
 
@@ -511,7 +511,7 @@ def _refuse_contradictions(segment_rows: Sequence[DecisionRow]) -> None:
     for row in segment_rows:
         first = first_rows.setdefault(row.edit, row)
         if (first.verdict, first.text) != (row.verdict, row.text):
-            raise InputError(f"{row.where}: decides otherwise than {first.where} on the same; keep one of them")
+            raise InputError(f"{row.where}: contradicts {first.where}, which decides on the same; keep one of them")
 
 
 def _refuse_other_texts(

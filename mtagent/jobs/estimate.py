@@ -545,7 +545,7 @@ class Estimator:
         return self._range(settings, requests, text, text.listed, calls)
 
     def _frame(self, request: UnsentRequest) -> int:
-        """Tokens beside the texts of the messages: most servers count the reply's schema and the tools as input."""
+        """Tokens besides the texts of the messages: most servers count the reply's schema and the tools as input."""
         tokens = FRAME * len(request.messages)
         if request.schema:
             tokens += self._count(json.dumps(request.schema))

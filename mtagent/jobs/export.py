@@ -197,7 +197,7 @@ def export_run(
         systems = (REVIEWED,) if store.decisions(name) else (FINAL,)
     texts = texts_of_run(store, name, systems)
     if form.one_system and len(texts.systems) != 1:
-        raise ConfigError(f"{form.name} has room for one system; choose it with --systems {'|'.join(texts.systems)}")
+        raise ConfigError(f"{form.name} holds one system; choose it with --systems {'|'.join(texts.systems)}")
     if not form.folder:
         return ExportReport((*form.export(texts, output), *_written(output)), texts.missing)
     with target.filled() as folder:
@@ -218,11 +218,14 @@ def export_own(
     format_name: str | None = None,
     details: Path | None = None,
     like: Path | None = None,
+    sources: Path | None = None,
     only_approved: bool = False,
     partial: bool = False,
     force: bool = False,
 ) -> ExportReport:
     """Write the run's own output again: the improved texts, in the form of ``like``, and the details; or the ratings.
+
+    ``sources`` is the file or folder with the sources of ``like``, if such files have one language each.
 
     People's decisions are applied. With ``only_approved``, segments that nobody approved get the given text, so that
     the output has no edit that nobody has seen. ``partial`` allows an incomplete run, ``force`` existing outputs.
@@ -242,9 +245,11 @@ def export_own(
         return ExportReport((*remarks, *_written(*ratings.paths)), ())
     if like:
         refuse_overwriting([details], {"--like": like})
+    if sources:
+        refuse_overwriting([output, details], {"-s": sources})
     refuse_unwritable_texts(output, details)
-    form = _own_format(output, like, format_name)
     decided_run = DecidedRun(store, name)
+    form = _own_format(output, like, sources, format_name, decided_run)
     with spooled_copies({"--like": like} if like else {}) as copies:
         results = _approved_results(decided_run) if only_approved else decided_run.results()
         form.write(output, results, copies.get("--like"))
@@ -263,16 +268,23 @@ def export_own(
     return ExportReport((*remarks, *_written(output, details)), tuple(missing))
 
 
-def _own_format(output: Path, like: Path | None, format_name: str | None) -> formats.Format:
+def _own_format(
+    output: Path, like: Path | None, sources: Path | None, format_name: str | None, decided_run: DecidedRun
+) -> formats.Format:
     """The format of ``output``: the named one, that of ``like``, or the one that its name tells.
 
-    Raises :class:`ConfigError` if the names of ``output`` and ``like`` tell different ones.
+    Raises :class:`ConfigError` if the names of ``output`` and ``like`` tell different ones, and for ``sources`` of a
+    format that has none.
     """
     document_form = formats.by_suffix(like, formats.DOCUMENTS) if like else None
     if like and document_form:
         if format_name is not None:
             raise ConfigError(f"--format {format_name}: leave it out, since --like {like} tells the format")
-        return LocalizationFiles((like,), (document_form,))
+        target_langs = {result.segment.target_lang for result in decided_run.results()}
+        target_lang = target_langs.pop() if len(target_langs) == 1 else None
+        return LocalizationFiles((like,), (document_form,), sources=sources, target_lang=target_lang)
+    if sources:
+        raise ConfigError(f"-s {sources}: is for localization files with one language each; name one with --like")
     if format_name is None and like is None and output == STANDARD:
         format_name = "lines"
     form = formats.by_path(like or output, format_name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mtagent.chain.calibration import read
-from mtagent.chain.chain import Plan, improve
+from mtagent.chain.chain import Plan, from_memory, improve
 from mtagent.chain.decided_text import DecidedRun
 from mtagent.chain.guards import listed
 from mtagent.chain.translation import refusals
@@ -18,8 +19,7 @@ from mtagent.formats.jsonl import write_details
 from mtagent.formats.localization import LocalizationFiles, Written
 from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
-from mtagent.jobs.inputs import Files, OpenFiles
-from mtagent.jobs.language_check import LanguageCheck, refuse_wrong_languages
+from mtagent.jobs.inputs import Files, LanguageCheck, OpenFiles, refuse_wrong_languages
 from mtagent.jobs.parts import (
     OwnParts,
     assembled,
@@ -41,7 +41,7 @@ from mtagent.text import languages
 from mtagent.text.amounts import counted
 
 if TYPE_CHECKING:
-    from mtagent.jobs.engines import Engine
+    from mtagent.jobs.tables import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -63,68 +63,34 @@ async def improve_file(
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
-    models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
+    requests are sent in them, and the context of a segment has the texts of the files: others are not known in time.
     The workers of an ``engine`` do the work if there is one. ``on_written`` receives what became of the units of
     localization files.
     """
     if batches is not None:
         refuse_unfit(config)  # before the parts are made: there may be no local model at all
     decided = effective(config, own)
-    settings = settings_for_results(decided)
-    if batches is not None and config.context:
-        settings["context"] = f"{config.context} with given translations"
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
         contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
-        refuse_other_languages(config, contents.pairs)
-        refuse_wrong_languages(contents.languages, inputs.files.source, decided, force=files.force)
-        if contents.has_candidates:
-            inputs.refuse_idle_candidates(decided, own.gate)
-            settings["stages"] = list(decided.stages or ())
+        _refuse_unfit_contents(contents, inputs, decided, own)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, budget, batches)
             parts = assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated, batches=batches)
             async with parts as plan:
                 if batches is not None:
                     refuse_unfit(config, plan, translates=contents.untranslated)
-                    trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
-                    logger.info("%s", in_words(trips))
-                _warn_about_gate(config, plan, contents)
-                if config.context and batches is None and contents.documents == 1 and contents.total > 1:
-                    logger.info(
-                        "--context: the input is one document, so its %s are worked on one after the other; name the "
-                        "documents in the input (field document) to work on several at a time",
-                        counted(contents.total, "segment"),
-                    )
-                elsewhere = None
-                if engine is not None:
-                    from mtagent.jobs.engines import improve_elsewhere, refuse_dependent
-
-                    refuse_dependent(config, is_settled=plan.unlabelled is None)
-
-                    async def elsewhere(run: Run, note: Callable[[Chain], Outcome]) -> None:
-                        await improve_elsewhere(engine, config, inputs.placed(), store, run, note)
-
-                async def prepare(run: Run) -> None:
-                    nonlocal plan
-                    plan = await with_settled_gates(plan, run, inputs.placed, contents.total, config, models.sleepers)
-
-                async def work(run: Run, position: int, place: Placed) -> Chain:
-                    if batches is None:
-                        segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
-                    else:
-                        segment = place.in_context(lambda _, neighbour: neighbour.translation)
-                    return await improve(segment, plan)
-
+                _announce(config, plan, contents, in_batches=batches is not None)
+                work = _FileWork(inputs, contents.total, models, plan)
                 job = Job(
                     command=command,
-                    settings=settings,
+                    settings=_settings(decided, contents, in_batches=batches is not None),
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed,
-                    prepare=prepare,
-                    work=work,
+                    prepare=work.prepare,
+                    work=work.improve,
                     lane=(lambda place: place.document) if config.context and batches is None else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
@@ -133,11 +99,82 @@ async def improve_file(
                     force=files.force,
                     signatures=plan.signatures,
                     installed=installed(decided),
-                    elsewhere=elsewhere,
+                    elsewhere=None if engine is None else work.by_workers_of(engine, store),
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             _write_outputs(store, run.name, files, inputs, on_written)
             return store.run(run.name)
+
+
+def _refuse_unfit_contents(contents: _Contents, inputs: OpenFiles, decided: Config, own: OwnParts) -> None:
+    """Raise :class:`ConfigError` for languages or candidates that the settings don't fit."""
+    refuse_other_languages(inputs.config, contents.pairs)
+    refuse_wrong_languages(contents.languages, inputs.files.source, decided, force=inputs.files.force)
+    if contents.has_candidates:
+        inputs.refuse_idle_candidates(decided, own.gate)
+
+
+def _settings(decided: Config, contents: _Contents, *, in_batches: bool) -> dict[str, Any]:
+    """The settings that the results depend on."""
+    settings = settings_for_results(decided)
+    if in_batches and decided.context:
+        settings["context"] = f"{decided.context} with given translations"
+    if contents.has_candidates:
+        settings["stages"] = list(decided.stages or ())
+    return settings
+
+
+def _announce(config: Config, plan: Plan, contents: _Contents, *, in_batches: bool) -> None:
+    """Say how many round trips batches take, what the gate cannot do, and why segments have to wait."""
+    if in_batches:
+        trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
+        logger.info("%s", in_words(trips))
+    _warn_about_gate(config, plan, contents)
+    if config.context and not in_batches and contents.documents == 1 and contents.total > 1:
+        logger.info(
+            "--context: the input is one document, so its %s are worked on one after the other; name the "
+            "documents in the input (field document) to work on several at a time",
+            counted(contents.total, "segment"),
+        )
+
+
+@dataclass
+class _FileWork:
+    """The work on the segments of opened files, with the parts in ``plan``."""
+
+    inputs: OpenFiles
+    total: int
+    """The number of segments."""
+    models: RunModels
+    plan: Plan
+
+    async def prepare(self, run: Run) -> None:
+        """Settle the gates that learn from the run's own edits."""
+        self.plan = await with_settled_gates(
+            self.plan, run, self.inputs.placed, self.total, self.inputs.config, self.models.sleepers
+        )
+
+    async def improve(self, run: Run, position: int, place: Placed) -> Chain:
+        """The chain of the segment at ``place``, whose context has the texts of the run (in batches: of the files)."""
+        if self.models.batches is None:
+            segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+        else:
+            segment = place.in_context(lambda _, neighbour: neighbour.translation)
+        return await improve(segment, self.plan)
+
+    def by_workers_of(
+        self, engine: Engine, store: Store
+    ) -> Callable[[Run, Callable[[Chain], Outcome]], Awaitable[None]]:
+        """The work on all segments by the workers of ``engine``, in place of :meth:`improve`."""
+        from mtagent.jobs.tables import improve_elsewhere, refuse_dependent
+
+        config = self.inputs.config
+        refuse_dependent(config, is_settled=self.plan.unlabelled is None)
+
+        async def elsewhere(run: Run, note: Callable[[Chain], Outcome]) -> None:
+            await improve_elsewhere(engine, config, self.inputs.placed(), store, run, note)
+
+        return elsewhere
 
 
 def _write_outputs(
@@ -248,7 +285,7 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             domains[segment.domain] = None
         if segment.source.strip():
             with_words += 1
-            workable += segment.translation is not None
+            workable += segment.translation is not None or from_memory(segment, None) is not None
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:

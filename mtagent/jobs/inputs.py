@@ -1,11 +1,13 @@
 """The input files of a job, opened once: one object has their format, hashes and segments.
 
-It also refuses outputs that would overwrite them.
+It also refuses outputs that would overwrite them, and texts in other languages than the settings name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent import formats
+from mtagent.chain.chain import from_memory
 from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
@@ -24,7 +27,7 @@ from mtagent.formats.documents import UnitMark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
-from mtagent.formats.localization import LocalizationFiles, NamedFile, in_other_languages
+from mtagent.formats.localization import LocalizationFiles, NamedFile, OpenDocuments, in_other_languages
 from mtagent.formats.lock import Lock
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
@@ -40,6 +43,10 @@ from mtagent.jobs.outputs import (
 from mtagent.llm.prompts import read_instructions_by_language, with_instructions
 from mtagent.records import Segment
 from mtagent.store.store import default_path
+from mtagent.text import languages, scripts
+from mtagent.text.identification import other_language
+
+logger = logging.getLogger(__name__)
 
 
 def files_named(config: Config) -> dict[str, Path]:
@@ -140,6 +147,7 @@ class LocalizationInputs:
     """The language that the user names."""
     second: tuple[Path, ...] = ()
     """The same files in other languages, whose translations are shown."""
+    documents: OpenDocuments = field(default_factory=OpenDocuments, compare=False)
 
     @property
     def source_files(self) -> list[Path]:
@@ -163,27 +171,61 @@ class LocalizationInputs:
             place = output / relpath(file.path, file.root)  # which follows no links
             for other, other_place in outputs.items():
                 if place == other_place:
-                    raise ConfigError(f"{file.path}: would be written to {place}, as {other} is: give another -o")
+                    raise ConfigError(f"{file.path}: would be written to {place}, like {other}: give another -o")
             outputs[file.path] = place
         return outputs
 
     def opened(self, config: Config | None = None) -> LocalizationFiles:
-        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them.
+        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them,
+        and the translation memory has no target for them.
 
-        Raises :class:`ConfigError` for a file of another kind.
+        Raises :class:`ConfigError` for a file of another kind, and for a lock without the sources of running text.
         """
         translates = config is None or "translate" in (config.effective().stages or ())
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
+        for path, form in zip(paths, forms, strict=True):
+            if self.lock is not None and self.sources is None and form.name in formats.RUNNING_TEXT:
+                raise ConfigError(
+                    f"{path}: a lock file needs the source texts, which a translation in place replaces; name their "
+                    "file with -s"
+                )
         lock = Lock(self.lock) if self.lock is not None else None
         files = LocalizationFiles(
             paths, forms, lock, self.force_edited, translates,
-            self.only, self.not_, self.marks, self.sources, self.target_lang,
+            self.only, self.not_, self.marks, self.sources, self.target_lang, documents=self.documents,
         )  # fmt: skip
+        if config is not None and not translates:
+            files = replace(files, remembered=_remembered(files, config))
         if not self.second:
             return files
         others = [(path, formats.document_format(path)) for path in self.second]
         return replace(files, other_languages=in_other_languages(files, others))
+
+
+def _memory_of(reader: object, config: Config, *, warns: bool = True) -> TranslationMemory | None:
+    """The translation memory: the files that ``config`` names, and the approved units of localization files."""
+    entries = []
+    if config.own_memory and config.preset != "paper" and isinstance(reader, LocalizationFiles):
+        entries = list(reader.approved(segment_defaults(config)))
+    if not entries and not config.memory:
+        return None
+    return TranslationMemory(config.memory, entries, warns=warns)
+
+
+def _remembered(files: LocalizationFiles, config: Config) -> frozenset[tuple[Path, str]]:
+    """The units without a target that the translation memory has a usable translation for."""
+    units = []
+    memory: TranslationMemory | None = None
+    for path, unit_id, segment in files.untranslatable(segment_defaults(config)):
+        memory = memory or _memory_of(files, config, warns=False)
+        if memory is None:
+            break
+        if memory.has_source(segment):
+            [matched] = with_matches([segment], memory)
+            if from_memory(matched, None, skip=config.skip_guards) is not None:
+                units.append((path, unit_id))
+    return frozenset(units)
 
 
 @dataclass(frozen=True)
@@ -382,17 +424,11 @@ class OpenFiles:
 
     def _all(self) -> Iterator[Segment]:
         segments = with_details(self.reader.read(self.files.source, segment_defaults(self.config)), self.config)
-        return with_matches(segments, self._memory)
+        return segments if self._memory is None else with_matches(segments, self._memory)
 
     @cached_property
     def _memory(self) -> TranslationMemory | None:
-        """The translation memory: the files that the settings name, and the approved units of localization files."""
-        entries = []
-        if self.config.own_memory and self.config.preset != "paper" and isinstance(self.reader, LocalizationFiles):
-            entries = list(self.reader.approved(segment_defaults(self.config)))
-        if not entries and not self.config.memory:
-            return None
-        return TranslationMemory(self.config.memory, entries)
+        return _memory_of(self.reader, self.config)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -536,10 +572,13 @@ def _segments_in_context(reader: formats.Format, path: Path, config: Config) -> 
     return with_context(segments, config.context, config.limit)
 
 
-def with_details(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+def with_details(segments: Iterator[Segment], config: Config) -> Iterator[Segment]:
     """``segments`` with the terms and the instructions for their languages that ``config`` names."""
-    terms = with_terms(segments, read_terms(config.glossary, config.keep))
-    return with_instructions(terms, read_instructions_by_language(config.instructions_for))
+    if config.glossary is not None or config.keep is not None:
+        segments = with_terms(segments, read_terms(config.glossary, config.keep))
+    if config.instructions_for:
+        segments = with_instructions(segments, read_instructions_by_language(config.instructions_for))
+    return segments
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
@@ -580,7 +619,7 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
 
 
 def refuse_companions_of(source: Path, form: formats.Format, paths: Mapping[str, Path]) -> None:
-    """Raise :class:`ConfigError` for line-aligned files beside a source that holds all texts itself."""
+    """Raise :class:`ConfigError` for line-aligned files that are given with a source that holds all texts itself."""
     superfluous = [option for option in paths if option != "-s"]
     if superfluous:
         raise ConfigError(
@@ -602,3 +641,77 @@ def refuse_tables(companions: Mapping[str, Path | None], form: str | None) -> No
                 f"{path}: {option} is read line by line, but the name is of a {named_format.name} file: put source and "
                 "translation into one such file, or name the format of both: lines"
             )
+
+
+# -- the languages of the texts, which may be others than the settings name
+
+LANGUAGE_SAMPLE = 50
+"""How many segments are looked at."""
+_FEWEST = 2
+_SHARE = 0.5
+"""The share of texts, among those long enough to tell, that must be in the other language."""
+_LONG_ENOUGH = 30
+"""Characters. What is shorter is rarely in one language for certain."""
+
+
+class LanguageCheck:
+    """Looks at the first segments of a job. Without the extra ``languages`` it finds nothing."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._count: Counter[str] = Counter()  # of long texts, by side
+        self._others: dict[str, Counter[str]] = {"source": Counter(), "translation": Counter()}
+        self._swapped = 0
+        self._pairs: Counter[tuple[str, str]] = Counter()
+
+    def look(self, segment: Segment, translation: str | None) -> None:
+        """Look at one of the first segments; further ones are ignored."""
+        if self._seen >= LANGUAGE_SAMPLE:
+            return
+        self._seen += 1
+        source_lang, target_lang = segment.source_lang, segment.target_lang
+        self._pairs[source_lang, target_lang] += 1
+        as_declared = segment.model_copy(update={"target_lang": source_lang, "source_lang": target_lang})
+        found = {}
+        try:
+            found["source"] = other_language(as_declared, segment.source)
+            if translation is not None:
+                found["translation"] = other_language(segment, translation)
+        except OSError:  # the identifier needs room for its model in the temporary folder
+            self._seen = LANGUAGE_SAMPLE
+            return
+        for side, text in (("source", segment.source), ("translation", translation or "")):
+            self._count[side] += len(text) >= _LONG_ENOUGH
+            if found.get(side):
+                self._others[side][found[side]] += 1
+        is_source_swapped = found["source"] == scripts.language_of(target_lang)
+        self._swapped += is_source_swapped and found.get("translation") in (None, scripts.language_of(source_lang))
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with the languages, as the end of a sentence; ``None`` if nothing is."""
+        if not self._pairs:
+            return None
+        [((source_lang, target_lang), _)] = self._pairs.most_common(1)
+        if self._is_much(self._swapped, "source"):
+            pair = languages.pair_of(source_lang, target_lang)
+            return f"the languages of {pair} seem to be swapped"
+        for side, lang in (("source", source_lang), ("translation", target_lang)):
+            for other, count in self._others[side].most_common(1):
+                if self._is_much(count, side):
+                    return f"the {side}s seem to be in {languages.name(other)}, not in {languages.name(lang)}"
+        return None
+
+    def _is_much(self, count: int, side: str) -> bool:
+        return count >= max(_FEWEST, _SHARE * self._count[side])
+
+
+def refuse_wrong_languages(check: LanguageCheck, path: Path | None, config: Config, *, force: bool) -> None:
+    """Raise :class:`ConfigError` if texts are in other languages, or warn if nothing is paid; not with ``force``."""
+    if force or check.fault is None:
+        return
+    where = "" if path is None else f"{path}: "
+    if config.offline:
+        logger.warning("%s%s; check -l", where, check.fault)
+        return
+    raise ConfigError(f"{where}{check.fault}; check -l, or continue with --force")

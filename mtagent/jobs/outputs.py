@@ -28,7 +28,7 @@ _KEPT_BESIDE = re.compile(r"-(wal|shm|journal)|\.run-\d+(\.reader-\d+)?\.lock")
 
 
 def belongs_to(written: Path | None, path: Path) -> bool:
-    """Whether ``written`` is the file ``path``, or has the name of a file that is kept beside a store."""
+    """Whether ``written`` is the file ``path``, or has the name of a file that is kept next to a store."""
     if same_file(written, path):
         return True
     if written is None or written == formats.STANDARD:
@@ -59,7 +59,7 @@ def refuse_unwritable(path: Path) -> None:
         raise OutputError(f"{path}: is read-only; make it writable, or write to another file")
     if not path.parent.is_dir():
         raise OutputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    try:  # the output is written under another name beside it first
+    try:  # the output is written under another name next to it first
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
@@ -79,7 +79,7 @@ def refuse_existing(paths: Iterable[Path]) -> None:
     """Raise :class:`OutputError` for the first of ``paths`` that exists."""
     for path in paths:
         if path != formats.STANDARD and path.is_file():
-            raise OutputError(f"{path}: is there already; --force replaces it")
+            raise OutputError(f"{path}: already exists; --force replaces it")
 
 
 def hash_of(path: Path) -> str | None:

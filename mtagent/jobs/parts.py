@@ -136,7 +136,7 @@ class OwnParts:
                 checked_evaluator(evaluator)
         for number, judge in enumerate(self.judges):
             if any(same_rater(signature_of(judge), signature_of(other)) for other in self.judges[:number]):
-                raise ConfigError(f"judge: two judges have the signature {signature_of(judge)}: they rate the same")
+                raise ConfigError(f"judge: two judges have the same signature, {signature_of(judge)}: leave one out")
         gate: Any = self.gate
         if gate is not None:
             has_name = isinstance(getattr(gate, "name", None), str)
@@ -276,7 +276,7 @@ class CheckedPlan(NamedTuple):
     plan: Plan
     config: Config
     roles: frozenset[Role]
-    """The roles that ask a model."""
+    """The roles that call a model."""
     asks_server: bool
     """Whether requests go to a server, and not only to a user's objects."""
 
@@ -381,7 +381,7 @@ def _plan(
 
 
 def _proposers(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> tuple[Evaluator, ...]:
-    """The evaluators that suggest further edits beside ``evaluator``: the same one, asked again."""
+    """The evaluators that suggest further edits besides ``evaluator``: the same one, asked again."""
     if evaluator is None:
         return ()
     proposers: list[Evaluator] = []
@@ -417,7 +417,7 @@ async def assembled_evaluator(
     wrap_llm: WrapLLM | None = None,
     batches: Batches | None = None,
 ) -> AsyncIterator[Evaluator]:
-    """The evaluator that ``config`` names, which asks the model of the general settings; closed at the end.
+    """The evaluator that ``config`` names, which calls the model of the general settings; closed at the end.
 
     The setting ``forced`` is for the post-editor only: a rating may find no error, unless the evaluator has the option.
     """
@@ -616,7 +616,7 @@ class _Models:
             if self._stack is not None and not value:
                 raise ConfigError(f"header {name}: the environment variable {variable} is not set")
             if not value.isascii() or not value.isprintable():
-                raise ConfigError(f"header {name}: the value of {variable} has odd characters; copy it again")
+                raise ConfigError(f"header {name}: the value of {variable} has unusual characters; copy it again")
         return headers
 
     def _local_server(self) -> LocalServer | None:
@@ -683,13 +683,12 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
     by_gain = isinstance(gate, PanelGate) and gate.gain is not None
     if by_gain and config.gate != "gain":
         raise ConfigError(
-            f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave gate out"
+            f"{config.calibration}: decides by an expected gain, but the gate is {config.gate}: leave gate out"
         )
     if config.gate == "gain" and not by_gain and not config.judges_differ:
         raise ConfigError(
             "the gate gain decides by an expected gain: name two judges of different kinds in judge, such as gemba-mqm "
-            "and cometkiwi, or set calibration to a file that `mtagent gate calibrate` makes of the judges' scores of "
-            "edits"
+            "and cometkiwi, or set calibration to a file that `mtagent gate calibrate` wrote"
         )
 
 
@@ -747,7 +746,7 @@ def _family(llm: LLM | None) -> str:
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
-    """The judges that ``config`` names. A calibrated judge is asked as it was for the calibration.
+    """The judges that ``config`` names. A calibrated judge is called as it was for the calibration.
 
     Raises :class:`ConfigError` if two judges have the same signature.
     """
@@ -806,7 +805,7 @@ async def assembled_panel(
 ) -> AsyncIterator[Panel]:
     """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
 
-    The teacher is asked once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
+    The teacher is called once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
     for a judge that is named twice.
     """
     config = effective(config, own)
@@ -818,14 +817,12 @@ async def assembled_panel(
             return
         teaching_judge = _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher")
         if any(same_rater(judge.signature, teaching_judge.signature) for judge in judges):
-            raise ConfigError(
-                f"teacher: {teacher} is one of the judges and would confirm itself: name a stronger model"
-            )
+            raise ConfigError(f"teacher: {teacher} is one of the judges; name a stronger model")
         yield Panel(judges, teaching_judge)
 
 
 def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:
-    """The evaluator whose score decides whether a text is left alone.
+    """The evaluator whose score decides whether a text is edited.
 
     It is the post-editor's evaluator (``editor``) if both would be asked in the same way: then one rating serves both.
     """
@@ -969,7 +966,7 @@ def _surroundings(config: Config, llm: LLM | None) -> Surroundings:
 
 def _needed(llm: LLM | None, what: str) -> LLM:
     if llm is None:
-        raise ConfigError(f"{what} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
+        raise ConfigError(f"{what} calls a model, but none is set: set OPENAI_API_KEY, base_url, or llm=local")
     return llm
 
 

@@ -2,7 +2,7 @@
 
 A gate without labels (:mod:`mtagent.chain.shipped`) needs the judges' differences for 50 to 100 edits before it can
 decide on any. So the chain is first tried on segments from all over the input, one stage after the other, with a gate
-that asks the judges and keeps nothing. From their judgements the gate of the stage is settled and stored in the run.
+that calls the judges and keeps nothing. From their judgements the gate of the stage is settled and stored in the run.
 
 The order in which replies arrive has no influence, and the calls are not lost: when a segment's turn comes, the store
 answers its requests, and the segment counts them then. Where the gate then needs no model, only the run counts them.
@@ -151,7 +151,7 @@ def _with_gates(plan: Plan, stage: Stage, settled: StageGates, panel: PanelGate)
     if settled.gain is not None:
         gates[stage] = panel.with_gain(settled.gain)
     for candidate, gain in settled.candidates.items():
-        # All judges are asked where one of several texts is chosen.
+        # All judges are called where one of several texts is chosen.
         candidate_gates[candidate] = panel.with_gain(gain, ask_all=True)
     return replace(plan, gates=gates, candidate_gates=candidate_gates)
 
@@ -260,7 +260,7 @@ async def _judged_segments(
             # The gate would be another one than without these errors, and the run would keep it.
             raise MtagentError(
                 f"stopped: in the pilot of {stage} {len(failures)} of {len(by_position)} segments failed, the last "
-                f"with {failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (a run "
+                f"with {failures[-1].rstrip('.')}. Nothing is lost: the same command continues (a run "
                 "of another name with gate=panel needs no pilot)"
             )
         if sum(map(bool, by_position.values())) >= EDITS:

@@ -232,7 +232,7 @@ class _Doubt:
             return
         raise MtagentError(
             f"stopped: {failed}, the last one: {outcome.failure.rstrip('.')}. "
-            "Nothing is lost: the same command again goes on from there (with give_up_after=0 it never stops)"
+            "Nothing is lost: the same command continues (with give_up_after=0 it never stops)"
         )
 
 

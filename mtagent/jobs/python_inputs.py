@@ -69,7 +69,9 @@ def split_judges(
     if len(names) == len(judge):
         return {"evaluator": judge}, ()
     if names:
-        raise ConfigError(f"judge: {names[0]!r} is a name and others are objects: give only names, or only objects")
+        raise ConfigError(
+            f"judge: {names[0]!r} is a name, but other judges are objects: give only names, or only objects"
+        )
     return None, tuple(cast("Sequence[Evaluator]", judge))
 
 
@@ -160,9 +162,10 @@ def segments_of(
             raise TypeError(f"unexpected keyword argument {name!r}; expected one of: {names}")
     if isinstance(texts, str):
         if translations is not None and not isinstance(translations, str):
-            raise ConfigError("one text has one translation, and several texts a list of them")
+            raise ConfigError("give one translation for one text, and a list of translations for a list of texts")
         texts = [texts]
-        translations = None if translations is None else [translations]
+        if translations is not None:
+            translations = [translations]
     details = {"context": about.get("context"), "domain": about.get("domain"), "notes": about.get("instructions")}
     fields = {name: value for name, value in details.items() if value}
     segments = []
@@ -181,7 +184,9 @@ def make_segments(
     and for different numbers of sources and translations.
     """
     sources = texts_of(sources, "source")
-    texts: list[Any] = [None] * len(sources) if translations is None else texts_of(translations, "translation")
+    texts: list[Any] = [None] * len(sources)
+    if translations is not None:
+        texts = texts_of(translations, "translation")
     if len(texts) != len(sources):
         raise ConfigError(f"{len(sources)} sources and {len(texts)} translations: there must be one for each")
     given_languages: tuple[tuple[str, Any], ...] = (("source_lang", source_lang), ("target_lang", target_lang))
@@ -234,7 +239,7 @@ def refuse_foreign(given: Mapping[str, Any]) -> None:
     """Raise :class:`ConfigError` for settings that an agent doesn't have."""
     for name in given:
         if name in FOREIGN:
-            raise ConfigError(f"{name}: does nothing in an agent: {FOREIGN[name]}")
+            raise ConfigError(f"{name}: has no effect in an agent: {FOREIGN[name]}")
 
 
 def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> CheckedPlan:

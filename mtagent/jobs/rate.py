@@ -28,8 +28,14 @@ from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.batches import in_words, of_rating, refuse_unfit
 from mtagent.jobs.context import with_context
-from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
-from mtagent.jobs.language_check import LANGUAGE_SAMPLE, LanguageCheck, refuse_wrong_languages
+from mtagent.jobs.inputs import (
+    LANGUAGE_SAMPLE,
+    LanguageCheck,
+    RatingInputs,
+    content_hashes,
+    files_named,
+    refuse_wrong_languages,
+)
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
@@ -215,7 +221,7 @@ async def rate_file(
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
     again resumes it. ``on_rated`` gets the ratings of each segment. The ``budget`` is by default the one that
-    ``config`` sets. With ``batches``, models are asked in them.
+    ``config`` sets. With ``batches``, requests are sent in them.
     """
     with inputs.opened(config, output) as (material, config):
         total = output.refuse_unfit(material)
@@ -417,7 +423,7 @@ def rate_each(
     """
     for name in settings:
         if name in Config.model_fields and name not in OF_RATING:
-            raise ConfigError(f"{name}: does nothing for ratings, which are not stored and change no text")
+            raise ConfigError(f"{name}: has no effect on ratings, which are not stored and change no text")
     own_evaluator: Evaluator | None = None
     if isinstance(evaluator, str):
         settings["evaluator"] = evaluator
@@ -444,20 +450,21 @@ def rate_each(
     candidates = [
         side_by_side(segment, candidate.translations) for segment, candidate in zip(in_context, candidates, strict=True)
     ]
+    return _ratings_of(candidates, config, own)
 
-    async def ratings() -> AsyncGenerator[Rated, None]:
-        async with assembled_evaluator(config, own) as ready_evaluator:
-            results = in_order(
-                candidates,
-                partial(rate_segment, evaluator=ready_evaluator, published=config.preset == "paper"),
-                concurrency=config.concurrency,
-            )
-            async with aclosing(results):  # if the caller stops early, no task is left that calls a closed model
-                async for rated in results:
-                    for result in rated:
-                        yield result
 
-    return ratings()
+async def _ratings_of(candidates: Sequence[Candidates], config: Config, own: OwnParts) -> AsyncGenerator[Rated, None]:
+    """The ratings of ``candidates`` in order, each as soon as it is ready."""
+    async with assembled_evaluator(config, own) as evaluator:
+        results = in_order(
+            candidates,
+            partial(rate_segment, evaluator=evaluator, published=config.preset == "paper"),
+            concurrency=config.concurrency,
+        )
+        async with aclosing(results):  # if the caller stops early, no task is left that calls a closed model
+            async for rated in results:
+                for result in rated:
+                    yield result
 
 
 def make_candidates(
@@ -475,7 +482,7 @@ def make_candidates(
     segments = make_segments(sources, None, source_lang, target_lang)
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     if not systems:
-        raise ConfigError("no system to rate: give a list of translations, or lists by the systems' names")
+        raise ConfigError("no system to rate: give a list of translations, or a dictionary of lists by system name")
     for name in systems:
         if not isinstance(name, str):
             raise ConfigError(f"the name of a system must be a text, not {name!r}")

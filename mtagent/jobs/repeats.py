@@ -25,7 +25,7 @@ def repeats(config: Config, number: int, reads: Mapping[str, Path]) -> list[Conf
     for standard input, which can be read only once.
     """
     if config.run is None:
-        raise ConfigError("repeat: the runs need a name, such as --name trial: they are called trial-1, trial-2 …")
+        raise ConfigError("repeat: the runs need a name: with --name trial they are called trial-1, trial-2 …")
     settings_files = {"--glossary": config.glossary, "--keep": config.keep, "--prices": config.prices}
     for option, path in {**reads, **settings_files}.items():
         if path == STANDARD:

@@ -71,7 +71,7 @@ class Session(Generic[Parts]):
         """Open the parts in the running loop, where all calls work until :meth:`leave`."""
         with self._lock:
             if self._home is not None and self._own is None:
-                raise ConfigError("this agent is inside `async with` already: use it there, or make another")
+                raise ConfigError("this agent is already inside `async with`: use it there, or make another agent")
             self._home = asyncio.get_running_loop()
         try:
             await self._here(_nothing)

@@ -83,7 +83,7 @@ def stage_table(chains: Iterable[Chain]) -> str:
     elif segments > MOST_SCORED:
         below = ["scores of so many segments: `mtagent compare`"]
     if left_alone:
-        below.append(f"left alone by triage: {left_alone}")
+        below.append(f"skipped by triage: {left_alone}")
     if from_memory:
         below.append(f"as approved in the translation memory: {from_memory}")
     table = Table("", tuple(columns), tuple(tuple(row) for row in rows.values()))

@@ -76,7 +76,7 @@ def candidates(segments: Sequence[Segment], fewest: int = FEWEST) -> list[TermCa
     if not pairs:
         raise ConfigError("there are no translations to find terms in")
     if len(pairs) > 1:
-        raise ConfigError(f"the files are of several language pairs ({', '.join(pairs)}): name the files of one")
+        raise ConfigError(f"the files have several language pairs ({', '.join(pairs)}): name files of one pair")
     first = segments[0]
     # Repeated segments say nothing new.
     texts = list(dict.fromkeys((segment.source, segment.translation or "") for segment in segments))
@@ -123,13 +123,15 @@ class _Phrases:
         return sum(word not in self._small_words for word in words)
 
     def _phrases_in(self, text: str) -> Iterator[str]:
-        longest = _LONGEST if self._is_spaced else _LONGEST_UNSPACED
+        space, longest = " ", _LONGEST
+        if not self._is_spaced:
+            space, longest = "", _LONGEST_UNSPACED
         for stretch in _BREAK.split(markup.prose(text)):
             words = _WORD.findall(stretch) if self._is_spaced else list(scripts.words(stretch))
             for start in range(len(words)):
                 for end in range(start + 1, min(start + longest, len(words)) + 1):
                     if self._may_be_term(words[start:end]):
-                        yield (" " if self._is_spaced else "").join(words[start:end])
+                        yield space.join(words[start:end])
 
     def _may_be_term(self, words: Sequence[str]) -> bool:
         if len(words) == 1 and (not self._is_spaced or len(words[0]) < 3):
@@ -147,8 +149,9 @@ def _frequent(phrases: _Phrases, fewest: int) -> list[str]:
     counts = {phrase: len(places) for phrase, places in phrases.places.items() if len(places) >= fewest}
     in_longer: Counter[str] = Counter()  # the count of the most frequent longer phrase
     for phrase, count in counts.items():
-        parts = phrase.split(" ") if " " in phrase else list(phrase)
-        joint = " " if " " in phrase else ""
+        parts, joint = list(phrase), ""
+        if " " in phrase:
+            parts, joint = phrase.split(" "), " "
         for part in (joint.join(parts[1:]), joint.join(parts[:-1])):
             in_longer[part] = max(in_longer[part], count)
     return sorted(phrase for phrase, count in counts.items() if in_longer[phrase] < _NEARLY_ALWAYS * count)

@@ -1,4 +1,4 @@
-"""What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
+"""A calibration of the gate, learnt from pairs and texts, and its quality, also on other data.
 
 The gate is learnt from all pairs and reported by cross-validation; the threshold is chosen on half of the documents and
 reported on the others. The regression is in ``gain.py``, the tables for people are in ``text.py``; see
@@ -95,8 +95,8 @@ def calibrate(
         if definition.cut is not None or any(text.label for text in data.texts):
             raise InputError("there is no text with both a score of the judge and one of people")
         raise ConfigError(
-            "there is nothing to calibrate: name the systems before and after an edit for the gate, and say from which "
-            "human score on a text is error-free (--kind or --error-free) for a threshold"
+            "there is nothing to calibrate: name the systems before and after an edit for the gate, or, for a "
+            "threshold, the human score of an error-free text (--kind or --error-free)"
         )
     # Both halve the documents in the same way, by the number of pairs where there are pairs.
     number = max(data.groups.values()) + 1
@@ -160,8 +160,8 @@ def _gain(
     """
     if learnt.all() or not learnt.any():
         raise InputError(
-            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
@@ -363,7 +363,7 @@ def cautious_points(
 def learning_curve(
     learnt_from: JudgedPairs, reported_on: JudgedPairs, *, draws: int = DRAWS, seed: int = SEED
 ) -> tuple[LearningPoint, ...]:
-    """What gates learnt on fewer pairs are worth on ``reported_on``: means of ``draws`` random choices of each size."""
+    """The quality on ``reported_on`` of gates learnt from fewer pairs: means of ``draws`` random choices per size."""
     points = []
     better = max(reported_on.gains.sum(), 0.0)  # of always and never
     headroom = np.maximum(reported_on.gains, 0).sum() - better
@@ -431,7 +431,7 @@ def triage_thresholds(pairs: JudgedPairs, place: int, error_free: float | None =
 
 
 class Lead(NamedTuple):
-    """What a gate learnt from ``edits`` is worth on other edits."""
+    """The quality on other edits of a gate learnt from ``edits``."""
 
     edits: int
     lead: Figure
@@ -441,7 +441,7 @@ class Lead(NamedTuple):
 
 
 def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead:
-    """What the gate that the pairs teach is worth: each pair meets one that was learnt from other documents.
+    """The quality of the gate learnt from the pairs: each pair is decided by a gate learnt from other documents.
 
     Raises :class:`InputError` where the pairs are too few or too much alike to learn from.
     """
@@ -474,8 +474,8 @@ def error_free_of(
     """
     if half.all() or not half.any():
         raise InputError(
-            f"all {len(half)} texts with both scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
+            f"all {len(half)} texts with both scores are in one half of the documents: give more documents or "
+            "segments, or another --seed"
         )
     learnt, others = texts.chosen(half), texts.chosen(~half)
     threshold = best_threshold(learnt, precision, fewest)
@@ -534,7 +534,7 @@ def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: i
     if not 0 < precision <= 1:
         raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
     if fewest < 1:
-        raise ConfigError(f"{fewest} texts at a threshold have no precision: at least one is needed")
+        raise ConfigError(f"fewest {fewest}: at least one text is needed")
     points = curve(texts)
     is_precise = points.precision >= precision - _NOISE
     is_reached = points.coverage * len(texts.scores) >= fewest - 0.5
@@ -653,7 +653,7 @@ class GateCheck(NamedTuple):
 
 
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
-    """What the gate of ``calibration`` is worth on other data, by the scores of its judges, in their order.
+    """The quality of the gate of ``calibration`` on other data, with the scores of its judges, in their order.
 
     Raises :class:`InputError` where there are no pairs or the scores are by other judges.
     """
@@ -668,17 +668,17 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
     if pairs is None:
         raise ConfigError("there is no edit to check the gate on: name the systems with --before and --after")
     if gain is None:
-        raise ConfigError("the calibration holds a threshold for error-free alone, and no gate")
+        raise ConfigError("the calibration has only a threshold for error-free texts, and no gate")
     for place, judge in enumerate(gain.judges):
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
-            raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
+            raise InputError(f"{judge.judge}: gave scores in the calibration, but only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*remarks, *few_groups(found)))
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
-    """What shipped weights are worth on ``data``, whose judges are of these ``kinds``.
+    """The quality of shipped weights on ``data``, whose judges are of these ``kinds``.
 
     The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` where there
     are no pairs, and :class:`ConfigError` where they are too few.
@@ -693,6 +693,6 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
         segments = len({pair.segment.id for pair in data.pairs or () if pair.is_complete})
         gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist(), sample_size=segments)
     except UnknownEdits as error:
-        raise ConfigError(f"the pilot has {error}: a run would decide by votes here; give other edits") from None
+        raise ConfigError(f"the pilot has {error}: a run would decide by votes; give other edits") from None
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

@@ -163,7 +163,7 @@ class JudgedPair:
     after: str = ""
     """The texts; empty where a file gives only scores."""
     judgements: tuple[Judgement, ...] = ()
-    """One for each judge, always in the same order; empty: no judge was asked."""
+    """One for each judge, always in the same order; empty: no judge was called."""
     unasked: tuple[str, ...] = ()
     """Judges that the gate did not ask, since they could hardly change its decision."""
     stage: Stage | None = None

@@ -66,10 +66,10 @@ class JudgedInputs:
         has_ratings = bool(self.scores.files or self.scores.runs or self.scores.folder)
         only_for_ratings = (self.scores.human, self.scores.item, self.documents, self.before, self.after)
         if self.both is not None and (has_ratings or any(only_for_ratings)):
-            raise ConfigError("--pairs holds the scores of both sides: give it alone")
+            raise ConfigError("--pairs has the scores of judges and people: leave the other options out")
         if self.both is None and not has_ratings:
             raise ConfigError(
-                "a calibration takes the judges' scores (-e, --run or --mtme) and people's (--human), or --pairs"
+                "a calibration needs the judges' scores (-e, --run or --mtme) and people's (--human), or --pairs"
             )
         for name, number in Counter(self.judges).items():
             if number > 1:
@@ -111,7 +111,7 @@ class JudgedInputs:
         elif len(sides) > 1:
             raise InputError(
                 f"{sides[-1].origin}: there are {', '.join(side.name for side in sides)}: choose with --judge "
-                "(several: a panel), or name them alike with -e NAME=FILE"
+                "(several: a panel), or give them the same name with -e NAME=FILE"
             )
         data = with_edits(side_by_side(sides, human, documents), self.before, self.after)
         sources = []
@@ -212,7 +212,7 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
     if not before and not after and GIVEN in systems and FINAL in systems:
         before, after = (GIVEN,), (FINAL,)
     if bool(before) != bool(after):
-        raise ConfigError("an edit leads from a text to another: name both systems, --before and --after")
+        raise ConfigError("an edit has a text before and a text after: name both systems with --before and --after")
     if not before:
         return data
     names = dict(zip(map(plain_name, systems), systems, strict=True))
@@ -267,7 +267,7 @@ def signed(judge: Side) -> str:
         if comparable(signature) != comparable(first):
             raise InputError(
                 f"{where}: was rated by {signature}, and {judge.signatures[first]} by {first}: a judge is a single "
-                "evaluator; name them apart with -e NAME=FILE"
+                "evaluator; give them different names with -e NAME=FILE"
             )
     return first
 
@@ -293,7 +293,7 @@ def _documents(path: Path, judge: Side) -> dict[str, str]:
         if order != sorted(order):
             raise InputError(
                 f"--documents: a line is a segment in the order of {judge.origin}, where those of system {system!r} "
-                "stand in another order than others: name documents there, in a column document"
+                "have another order than others: give the documents in a column `document` there"
             )
     return dict(zip(items, names, strict=True))
 

@@ -1,4 +1,4 @@
-"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and judges who are asked later.
+"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and judges who are called later.
 
 The judgements are by the gate of the run itself, or by judges (and a teacher) that ``gate calibrate --run`` asks. That
 decides nothing: a judged pair is stored as a chain of one step with the text before and the text proposed, the ratings,
@@ -171,7 +171,7 @@ def edits_to_judge(
     """The edits of a run that people labelled, all or a ``sample``; without ``labels``, a sample of all its edits. Of
     one language pair, if ``lp`` names one.
 
-    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
+    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is called.
     """
     if labels is None:
         _require_judges(config)
@@ -181,7 +181,7 @@ def edits_to_judge(
     with open_existing(config.store) as store:
         run = store.read(name)
         if run.kind != "chain":
-            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+            raise ConfigError(f"run {name!r}: has ratings and no edits: name a run of postedit or translate")
         for position, chain in run.placed_chains():
             refused += sum(_is_refused(step) for step in chain.steps)
             # People saw what the gate kept; a teacher is shown what was proposed.
@@ -326,8 +326,8 @@ class EditLabels:
             if of_segment and len(pairs) > 1:
                 stages = " and in ".join(str(other.stage) for other in pairs)
                 raise InputError(
-                    f"{of_segment[0].where}: segment {segment} has an edit in {stages}: say in a column stage which "
-                    "one is meant"
+                    f"{of_segment[0].where}: segment {segment} has an edit in {stages}: name the stage in a column "
+                    "`stage`"
                 )
             if labels:
                 self._used |= {(segment, None), (segment, pair.stage)}
@@ -425,7 +425,7 @@ def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str |
     with open_existing(config.store) as store:
         run = store.read(name)
         if run.kind != "chain":
-            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+            raise ConfigError(f"run {name!r}: has ratings and no edits: name a run of postedit or translate")
         for _, chain in run.placed_chains():
             if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
                 continue
@@ -473,7 +473,7 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
         if len(set(panels.values())) < len(panels):  # they differ in a prompt or a setting
             shown = "; ".join(" + ".join(panel) for panel in panels)
         raise ConfigError(
-            f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
+            f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one panel with --judge"
         )
     left_out = {
         "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - unasked,
@@ -599,7 +599,7 @@ class JudgedRun(NamedTuple):
 
 def _require_judges(config: Config) -> None:
     if not config.judges:
-        raise ConfigError("name the judges that the gate is to ask, with --judge")
+        raise ConfigError("name the gate's judges with --judge")
 
 
 async def judge_edits(
@@ -613,8 +613,8 @@ async def judge_edits(
 ) -> JudgedRun:
     """Have the judges of ``config`` and the ``teacher`` compare the texts of edits of a stored run.
 
-    All of them rate afresh: the rating that an edit was made by is never reused. The judges are asked as the gate would
-    ask them, so that what it asked before comes from the store. The same command again resumes it.
+    All of them rate again: the rating that caused an edit is never reused. The judges get the same requests as from the
+    gate, so replies to the gate come from the store. The same command resumes it.
     """
     _require_judges(config)
     with open_existing(config.store) as store:

@@ -52,7 +52,7 @@ def text(calibration: Calibration) -> str:
 
 
 def check_text(name: str, check: GateCheck) -> str:
-    """What a gate is worth on other data."""
+    """The quality of a gate on other data."""
     data = check.data
     lines = [f"gate        {name}", *_sources(data.sources)]
     kinds = [*data.language_pairs, *data.domains]
@@ -71,7 +71,7 @@ def check_text(name: str, check: GateCheck) -> str:
 
 
 def shipped_text(shipped: ShippedWeights) -> str:
-    """The weights of the gate without labels, and what they are worth."""
+    """The weights of the gate without labels, and their quality."""
     rows = tuple((kind, f"{weight:.3f}") for kind, weight in shipped.weights.items())
     table = Table("", ("kind of judge", "weight"), rows, shipped_worth())
     lines = [
@@ -105,7 +105,7 @@ def _extent(effect: Effect) -> str:
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:
-    """The effect of a gate, beside never and always accepting, each judge alone and the oracle."""
+    """The effect of a gate, compared with never and always accepting, each judge alone and the oracle."""
     rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
     for judge, value in effect.alone.items():
         name = f"{judge} alone" if len(effect.alone) > 1 else "any better rating"
@@ -144,7 +144,7 @@ def verdict(effect: Effect) -> Iterator[str]:
 
 
 def worth(effect: Effect) -> str:
-    """What a gate is worth, in a line."""
+    """The quality of a gate, in a line."""
     lead = figure(effect.lead, signed=True)
     share = figure(effect.headroom, percent=True)
     verdicts = "; ".join(verdict(effect))

@@ -53,11 +53,11 @@ logger = logging.getLogger(__name__)
 
 BatchMode = Literal["submit", "write", "read"]
 ATTEMPTS = 3
-"""In so many batches a request is tried; then the segment fails."""
+"""A request is tried in this many batches; then the segment fails."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
 """Seconds between two looks at a batch."""
 MOST_FAILURES = 12
-"""So many failures in a row stop the run: at the longest waits, after some minutes."""
+"""This many failures in a row stop the run: with the longest waits, after some minutes."""
 ENDED = ("completed", "expired", "cancelled")
 QUEUE_FULL = ("token_limit_exceeded", "quota_exceeded")
 """Codes of a batch that failed because other batches fill the queue of the account."""
@@ -129,20 +129,7 @@ class Batches:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
-        # The token tells the batches of this folder from those of another machine, or of an earlier try.
-        self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
-        self._about |= {
-            "round_trips": 0,
-            "attempts_before": 0,
-            "attempts": ATTEMPTS,
-        }  # of each request: done with, and allowed
-        if (self.folder / "run.json").exists():
-            self._about = whole_file(self.folder / "run.json")
-        if self._about["run"] != run:
-            raise ConfigError(
-                f"{self.folder}: has the batches of the run {self._about['run']!r}, and this run is {run!r}: name "
-                "another folder, or give the command of that run"
-            )
+        self._about = self._about_of(run)
         if self._about["finished"]:
             self._begin_again(newest_call if is_stored else None)
         self.failed = set()
@@ -177,6 +164,28 @@ class Batches:
                 if 0 < list(self._waiting.values()).count(path) < size:
                     self._close(path, "no file of results has a line for it")
 
+    def _about_of(self, run: str) -> dict[str, Any]:
+        """The content of run.json, at first that of a new folder for ``run``."""
+        if not (self.folder / "run.json").exists():
+            return {
+                "run": run,
+                # Tells the batches of this folder from those of another machine, or of an earlier try.
+                "token": secrets.token_hex(8),
+                "refused": {},
+                "finished": False,
+                "round_trips": 0,
+                # Attempts of each request: done with, and allowed.
+                "attempts_before": 0,
+                "attempts": ATTEMPTS,
+            }
+        about: dict[str, Any] = whole_file(self.folder / "run.json")
+        if about["run"] != run:
+            raise ConfigError(
+                f"{self.folder}: has the batches of the run {about['run']!r}, and this run is {run!r}: name "
+                "another folder, or give the command of that run"
+            )
+        return about
+
     def _begin_again(self, newest_call: int | None) -> None:
         """Go on with a finished run, whose store has calls up to ``newest_call``; ``None``: the run is not in it."""
         self._about["finished"] = False
@@ -196,7 +205,7 @@ class Batches:
             known += name in self._results
             place += length
         if not known and place:
-            raise InputError(f"{path}: has no result of a request in {self.folder}: take it out of the folder")
+            raise InputError(f"{path}: has no results of requests in {self.folder}: remove it from the folder")
 
     def _close(self, requests: Path, why: str) -> int:
         """Write a result for each of the ``requests`` without one, because no further will come; return how many."""
@@ -341,8 +350,8 @@ class Batches:
             for place in {(state["server"], state["key"]) for state in self._states.values()}:
                 if place not in self._endpoints:
                     raise ConfigError(
-                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings "
-                        "don't name any more"
+                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings no "
+                        "longer name"
                     )
                 clients[place] = await made_client(self._endpoints[place])
                 stack.push_async_callback(clients[place].close)
@@ -428,8 +437,8 @@ class Batches:
         logger.info("batch %s: %s, %s not answered", batch.id, batch.status, counted(missing, "request"))
         if batch.status == "cancelled":
             raise MtagentError(
-                f"stopped: the batch {batch.id} was cancelled. What it answered is kept, and is paid for; the same "
-                f"command asks for the rest ({counted(missing, 'request')}) in a new batch"
+                f"stopped: the batch {batch.id} was cancelled. Its answers are kept, and are paid for; the same "
+                f"command sends the rest ({counted(missing, 'request')}) in a new batch"
             )
 
     def _has_batch_under_way(self) -> bool:
@@ -509,7 +518,7 @@ def _lines(path: Path, *, of_results: bool = False) -> Iterator[tuple[int, str]]
                     f"{path}:{number}: expected a line of a batch, in JSON with a custom_id: fetch it again"
                 )
             if of_results and "response" not in fields and "error" not in fields:
-                raise InputError(f"{path}:{number}: is a request, not a result: take the file out of the folder")
+                raise InputError(f"{path}:{number}: is a request, not a result: remove the file from the folder")
             yield len(line), fields["custom_id"]
 
 

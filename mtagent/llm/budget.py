@@ -39,7 +39,7 @@ ASSUMED_ROOM = 4096
 _FRAME = 16  # tokens around each message
 _ROOM_FACTORS = (1, 2, 2)  # the room of the requests that a call can become, in the worst order
 ENOUGH_CALLS = 20
-"""So many calls of a kind must be known before their costs replace the worst case."""
+"""This many calls of a kind must be known before their costs replace the worst case."""
 QUANTILE = 0.99
 """The share of the known calls of a kind that cost no more than what is reserved for the next one."""
 RECENT_CALLS = 1000

@@ -72,7 +72,7 @@ class Cached:
             pending.set_result(answer)
 
     async def _ask(self, key: str, messages: Sequence[Message], options: RequestOptions) -> Completion:
-        """Ask the model, and record the reply or the error."""
+        """Call the model, and record the reply or the error."""
         began, purpose, segment = time.perf_counter(), options.get("purpose", ""), options.get("segment", "")
         texts = tuple(messages)
         try:

@@ -189,20 +189,24 @@ class OpenAIClient:
         self._observer = observer
         if transport is None and batch is not None:
             transport = batch(endpoint)
-        elif transport is None and client is not None:
-            from mtagent.llm.sdk import SDKTransport
-
-            transport = SDKTransport(self._clock, client=client, instrumented=instrumented)
-        elif transport is None and instrumented:
-            from mtagent.llm.sdk import SDKTransport
-
-            endpoint.check_key()
-            transport = SDKTransport(self._clock, endpoint=endpoint, instrumented=True)
         elif transport is None:
+            transport = self._new_transport(endpoint, client, instrumented, http_client)
+        self._transport = transport
+
+    def _new_transport(
+        self, endpoint: Endpoint, client: Any, instrumented: bool, session: ClientSession | None
+    ) -> Transport | SDKTransport:
+        """The SDK's transport for a user's ``client`` or for tracing, else mtagent's own."""
+        if client is None and not instrumented:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
-            transport = Transport(endpoint, model, timeout, self._clock, session=http_client)
-        self._transport = transport
+            return Transport(endpoint, self.model, self._timeout, self._clock, session=session)
+        from mtagent.llm.sdk import SDKTransport
+
+        if client is not None:
+            return SDKTransport(self._clock, client=client, instrumented=instrumented)
+        endpoint.check_key()
+        return SDKTransport(self._clock, endpoint=endpoint, instrumented=True)
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"
@@ -290,7 +294,9 @@ class OpenAIClient:
                     cost = self.price(outcome.usage)
                     if cost is None and outcome.model != self.model:  # an alias, or the name of a deployment
                         cost = self._price(outcome.model, outcome.usage, self.base_url)
-                    usage = outcome.usage if cost is None else outcome.usage.model_copy(update={"cost": cost})
+                    usage = outcome.usage
+                    if cost is not None:
+                        usage = usage.model_copy(update={"cost": cost})
                     if self._in_batches:
                         usage = usage.model_copy(update={"batched": usage.calls})
                 exchange.paid.append(usage)
@@ -302,8 +308,9 @@ class OpenAIClient:
                 exchange.paid.append(usage)
                 failure, call = outcome, exchange.call
             else:
-                was_cut_off = Truncated not in chances and outcome.kind is BadRequest
-                return replace(outcome, kind=Truncated) if was_cut_off else outcome
+                if Truncated not in chances and outcome.kind is BadRequest:  # more room than the model takes
+                    return replace(outcome, kind=Truncated)
+                return outcome
             error = f"{failure.kind.__name__}: {failure.message or 'no text'}"
             exchange.failed.append(call.model_copy(update={"usage": usage, "error": error}))
             chance = EmptyReply if failure.kind is ServerError else failure.kind
@@ -394,7 +401,9 @@ class OpenAIClient:
     def _patience(self, exchange: CallState, paused: bool) -> float:
         """Seconds that a request may wait for its place, or, if the server is ``paused``, for the end of the pause."""
         left = exchange.left(paused)
-        return min(left, LONGEST_DETOUR) if self._has_others and paused else left
+        if self._has_others and paused:
+            return min(left, LONGEST_DETOUR)
+        return left
 
     def _is_detour(self, failure: RequestFailure) -> bool:
         """Whether the server asks for a pause that is longer than the way to another endpoint."""
@@ -470,15 +479,19 @@ class OpenAIClient:
                 way_out += "; base_url may lack /v1 at its end"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)
-        status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
-        words = f": {status}{failure.message}" if status or failure.message else ""
+        status = failure.status if failure.status not in (0, 200) else None
+        words = failure.message
+        if status is not None:
+            words = f"HTTP {status}: {words}"
+        if words:
+            words = f": {words}"
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
         kind = failure.kind
         if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
             # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
             kind = BadRequest if self._learnt.answered else ModelNotFound
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
-        error.status = failure.status if failure.status not in (0, 200) else None
+        error.status = status
         error.transient, error.cause = failure.transient, failure.cause
         return error
 

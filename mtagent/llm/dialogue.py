@@ -63,7 +63,7 @@ class Dialogue:
     ) -> T:
         """Send ``prompt``, and the ``talk`` that followed on it, and return what ``read`` makes of the reply.
 
-        A reply that ``read`` refuses with :class:`UnreadableReply` or :class:`EmptyReply` is asked for once more, with
+        A reply that ``read`` refuses with :class:`UnreadableReply` or :class:`EmptyReply` is requested once more, with
         the reason. No reply that ``read`` raises anything for is taken from the call cache again.
         """
         value, _ = await self.ask_fully(prompt, values, purpose, read, talk=talk)

@@ -30,7 +30,7 @@ class _State:
     """How an endpoint has answered lately."""
 
     client: OpenAIClient
-    calls: int = 0  # under way, also those that sleep before another attempt
+    calls: int = 0  # in flight, also those that sleep before another attempt
     failures: int = 0  # since its last success
     rests_until: float = 0.0  # nothing is sent to it before
     refuses_until: float = 0.0  # other endpoints are preferred until then

@@ -181,7 +181,7 @@ class EventLog:
         self._torn = self._torn or bool(written)
         if not self._has_failed:
             self._has_failed = True
-            logger.warning("%s: cannot be written (%s): the log has gaps; the work goes on", self._path, problem)
+            logger.warning("%s: cannot be written (%s): the log has gaps; the work continues", self._path, problem)
 
     def close(self) -> None:
         """Close the file."""
@@ -195,7 +195,7 @@ def _ends_within_a_line(path: Path) -> bool:
     with path.open("rb") as file:
         begin = file.read(len(_BEGIN))
         if not _BEGIN.startswith(begin):
-            raise OutputError(f"{path}: is not a log of mtagent, and stays as it is: name another file in log")
+            raise OutputError(f"{path}: is not a log of mtagent, and is not changed: name another file in log")
         file.seek(max(0, path.stat().st_size - 1))
         return file.read() not in (b"", b"\n")
 

@@ -365,7 +365,7 @@ class _Health:
 
 
 class Breaker:
-    """Says whether work that needs models is worth a beginning, from the failures and successes of their requests.
+    """Decides whether to start work that needs models, from the failures and successes of their requests.
 
     A model rests after several failures in a row without a success, or as long as its server asks for. After that, one
     piece of work is admitted, and may take ``patience`` seconds to succeed; after a failure the model rests twice as
@@ -405,7 +405,7 @@ class Breaker:
     def failed(self, model: str, seconds: float = 0.0, *, pause: float = 0.0) -> None:
         """``model`` has not answered for ``seconds``.
 
-        ``pause``: its server asks for so many seconds without requests, longer than a request may wait.
+        ``pause``: its server asks for this many seconds without requests, longer than a request may wait.
         """
         now = self._clock.now()
         health = self._models.setdefault(model, _Health())

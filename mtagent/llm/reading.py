@@ -218,7 +218,7 @@ EXCERPT = 120
 LONGEST_REPAIR = 100_000
 STRICT_TRIES = 50  # each failure counts the lines of the whole reply for its message, which would be quadratic
 
-LONGEST_LEAD = 200  # characters before a verdict that are no reasoning
+LONGEST_LEAD = 200  # characters before a verdict that aren't reasoning
 LONGEST_NUMBER = 300  # digits of a whole number
 DEEPEST = 100
 _TOO_DEEP = "the JSON in the reply is nested too deep"
@@ -264,7 +264,7 @@ def read_json(text: str, *, last: bool = False) -> Any:
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
-    escaped lone surrogate), for JSON that reports a failure, and for an empty list with a refusal in words beside it.
+    escaped lone surrogate), for JSON that reports a failure, and for an empty list with a refusal in words next to it.
     """
     return read_answer(text, last=last).value
 
@@ -465,7 +465,7 @@ def _fail(problem: str, answer: str) -> NoReturn:
     raise RatingParseError(f"{problem}: {excerpt!r}") from None
 
 
-# Reports of failures: JSON or prose with which a model or a server reports one, instead of an answer or beside it.
+# Reports of failures: JSON or prose with which a model or a server reports one, instead of an answer or next to it.
 # ``{"errors": [], "error": "context length exceeded"}`` lists no error of the translation, but isn't a verdict.
 # ``text/data/failures.toml`` says what each list of words and names is for.
 
@@ -485,7 +485,7 @@ _NO_TEXT = regex.compile(
     rf"|\bprovide (?:a|both|the|your) (?:(?:and|original|source|target|the|translated) )*{_TEXT}"
     rf"|{_OF_WRITER}(?:{'|'.join(_LISTS['cannot'])}) (?:access|open|parse|read|see) the {_TEXT}"
 )
-"""Said where a text did not arrive. Beside errors it may be about a part of the text."""
+"""Said where a text did not arrive. Next to errors it may be about a part of the text."""
 _TELLS_CONTENT = regex.compile(r"\b(?:ask|instruct|mean|say|state|tell)(?:s|ing)?\b")
 _SENTENCE_END = regex.compile(r"[.!?]++ ")
 _ERROR_WORD = rf"(?:{'|'.join(_LISTS['error_words'])})"

@@ -99,9 +99,15 @@ def status_failure(
     """The failure of an HTTP ``status`` with this error ``body``. ``now``: seconds since 1970."""
     body = masked_data(body, key)
     # The part that holds message, code and param, in the shapes that servers use.
-    inner = body.get("error", body) if isinstance(body, dict) else {}
-    error: Mapping[str, Any] = inner if isinstance(inner, dict) else {"message": inner}
-    code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
+    error: Mapping[str, Any] = {}
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        error = inner if isinstance(inner, dict) else {"message": inner}
+    code = param = None
+    if error.get("code") is not None:
+        code = words_of(error["code"])
+    if error.get("param") is not None:
+        param = words_of(error["param"])
     location = headers.get("location")
     if 300 <= status < 400 and location:
         message = redirected(location, key, "make it the base URL")
@@ -147,7 +153,8 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> 
 
 def late_failure(seconds: float, key: str) -> RequestFailure:
     """The failure of a request that was not answered within ``seconds``."""
-    return replace(exchange_failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s", key), late=True)
+    decimals = 0 if seconds >= 10 else 1
+    return replace(exchange_failure(f"no answer within {seconds:.{decimals}f} s", key), late=True)
 
 
 def unreadable_failure(error: Exception, key: str) -> RequestFailure:
@@ -201,7 +208,11 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
     # By the server's own clock if it sends the time, so that a wrong clock on either side does no harm.
     end, sent = date("retry-after"), date("date")
-    return None if end is None else max(0.0, end - (now if sent is None else sent))
+    if end is None:
+        return None
+    if sent is None:
+        sent = now
+    return max(0.0, end - sent)
 
 
 _DURATION = re.compile(
@@ -299,8 +310,11 @@ def read_reply(
     elif finish_reason == "length":
         problem = Truncated
     elif not tool_calls and says_nothing(text, request):
-        unoffered = "it calls a tool although none was offered" if message.get("tool_calls") else ""
-        problem, detail = EmptyReply, clean(f"it holds only {text.strip()!r}", "") if text.strip() else unoffered
+        problem = EmptyReply
+        if text.strip():
+            detail = clean(f"it holds only {text.strip()!r}", "")
+        elif message.get("tool_calls"):
+            detail = "it calls a tool although none was offered"
     return Reply(
         text,
         _name(payload.get("model"), model),
@@ -315,7 +329,9 @@ def read_reply(
 
 def _name(value: object, default: str) -> str:
     """The name that the server sends; ``default`` if it sends none, or something else."""
-    return whole_characters(value[:LONGEST_NAME]) if isinstance(value, str) and value else default
+    if not isinstance(value, str) or not value:
+        return default
+    return whole_characters(value[:LONGEST_NAME])
 
 
 def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
@@ -330,13 +346,12 @@ def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     calls: dict[str, ToolCall] = {}
     for item in items:
         function = item.get("function") or item
-        name, id_ = (
-            whole_characters(value) if isinstance(value, str) else ""
-            for value in (function.get("name"), item.get("id"))
-        )
+        name, id_ = _text_or_nothing(function.get("name")), _text_or_nothing(item.get("id"))
         arguments = function.get("arguments")
-        if not isinstance(arguments, str):
-            arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        if arguments is None:
+            arguments = "{}"
+        elif not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
         arguments = whole_characters(arguments) if arguments.strip() else "{}"
         if not id_ or id_ in calls:
             # The same for the same reply: the next request, and so its key in the call cache, repeats it.
@@ -364,6 +379,10 @@ def is_plausible(usage: Usage, request: Iterable[str], reply: str) -> bool:
     return True
 
 
+def _text_or_nothing(value: object) -> str:
+    return whole_characters(value) if isinstance(value, str) else ""
+
+
 def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
     """All of them, or ``None`` if any is missing or isn't a number: half of them would give a wrong sum."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
@@ -371,7 +390,9 @@ def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
         return None
     read: list[TokenLogprob] = []
     for token in tokens:
-        text, logprob = (token.get("token"), token.get("logprob")) if isinstance(token, dict) else (None, None)
+        if not isinstance(token, dict):
+            return None
+        text, logprob = token.get("token"), token.get("logprob")
         if not isinstance(text, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
             return None
         if not abs(logprob) <= MOST_TOKENS:  # not a number, infinite, or too large for a float

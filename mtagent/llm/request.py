@@ -130,7 +130,7 @@ def with_cache_control(body: Body, form: CacheControl) -> Body:
 
     The last two messages of system or user before the user's last one are marked: in a first request that is the end of
     the few-shot examples, in a later turn also the turn before, which holds a mark already. (OpenAI refuses marks on
-    replies.) Marks are no part of the request's name in the call cache: they change the price, not the reply.
+    replies.) Marks aren't part of the request's name in the call cache: they change the price, not the reply.
     """
     messages = list(body["messages"])
     places = [place for place, message in enumerate(messages) if message["role"] in ("system", "user")]

@@ -22,7 +22,7 @@ NO_KEY = "no-key-needed"
 ApiKey = str | Callable[[], str | Awaitable[str]]
 """A key, or a function that returns the key that is valid now."""
 CacheControl = Literal["claude", "openai"]
-"""Whose way to mark what a server shall cache."""
+"""Whose marks for caching to use."""
 AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096
@@ -174,13 +174,13 @@ class Endpoint:
             return
         if self.api_key is not None:
             if not _can_be_sent(self.api_key.strip()):
-                raise ConfigError("the given key contains white space or odd characters; copy it again")
+                raise ConfigError("the given key contains white space or unusual characters; copy it again")
             return
         variables: tuple[str, ...] = ("OPENAI_API_KEY",) if self.azure_endpoint is None else AZURE_VARIABLES
         if self.api_key_env is not None:
             variables = (self.api_key_env,)
         for name in problems(variables):
-            raise ConfigError(f"the key in {name} contains white space or odd characters; copy it again")
+            raise ConfigError(f"the key in {name} contains white space or unusual characters; copy it again")
         if any(os.environ.get(name, "").strip() for name in variables):
             return
         if self.azure_endpoint is not None:

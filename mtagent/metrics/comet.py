@@ -1,8 +1,8 @@
 """The COMET family of metrics (COMET, CometKiwi, XCOMET), each in its own process.
 
 COMET pins old versions of many packages, so the process may run under the Python of another environment (see
-:func:`chosen_python`), such as the one that :mod:`mtagent.metrics.comet_environment` makes. Rei et al. 2020, 2022
-(COMET, CometKiwi); Guerreiro et al. 2024 (XCOMET).
+:func:`chosen_python`), such as the one that :func:`make_environment` makes. Scores are remembered on disk
+(:class:`ScoreCache`). Rei et al. 2020, 2022 (COMET, CometKiwi); Guerreiro et al. 2024 (XCOMET).
 """
 
 from __future__ import annotations
@@ -11,37 +11,116 @@ import contextlib
 import hashlib
 import importlib.util
 import json
+import logging
 import math
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from mtagent.config import parse_spec
 from mtagent.errors import ConfigError, InputError, MetricError
-from mtagent.metrics.comet_environment import python_in, usual_folder
-from mtagent.metrics.score_cache import ScoreCache, key_of
 from mtagent.processes import OF_A_GROUP, end_group, was_killed
 from mtagent.records import UNIT_DIGITS, Score, Segment
+from mtagent.store.database import make_private_file, make_private_folder, user_folder
 from mtagent.version import __version__
+
+logger = logging.getLogger(__name__)
 
 VARIABLE = "MTAGENT_COMET_PYTHON"
 WORKER = Path(__file__).with_name("comet_worker.py")
 _GREETING_SECONDS = 60.0
 _TAIL_LINES, _TAIL = 4, 600
 
+# -- the environment of COMET's own: COMET needs numpy 1, protobuf 4 and an old setuptools, which would change mtagent's
+
+REQUIREMENTS = (
+    "unbabel-comet==2.2.7",
+    "torch==2.13.0",
+    "transformers==4.57.6",
+    "pytorch-lightning==2.6.6",
+    "torchmetrics==0.10.3",
+    "sentencepiece==0.2.3",
+    "numpy==1.26.4",
+    "protobuf==4.25.9",
+    "setuptools==80.10.2",
+)
+"""The versions that the tests with COMET ran with."""
+PYTHONS = ((3, 10), (3, 12))
+"""The first and the last Python for which all of them have wheels."""
+
+
+def usual_folder() -> Path | None:
+    """The folder of the environment that needs no setting; ``None`` if the user has no data folder."""
+    folder = user_folder()
+    return folder and folder / "comet"
+
+
+def python_in(folder: Path) -> Path:
+    """The Python of the virtual environment in ``folder``."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def make_environment(folder: Path, base: str = sys.executable) -> Path:
+    """Install COMET into the virtual environment in ``folder``, which is made with the Python ``base`` if needed.
+
+    Returns its Python. What pip prints goes to standard error. Raises :class:`ConfigError` if the environment cannot be
+    made or COMET cannot be imported in it.
+    """
+    python = python_in(folder)
+    if not python.exists():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ConfigError(f"{folder}: exists and is not a virtual environment; name another folder")
+        _refuse_unfit_python(base)
+        _printed_by(
+            [base, "-m", "venv", str(folder)], "cannot make a virtual environment; on Debian install python3-venv"
+        )
+    # Python's own stdout holds data, so pip's goes to stderr.
+    install = [str(python), "-m", "pip", "install", "--disable-pip-version-check", *REQUIREMENTS]
+    if subprocess.run(install, stdout=2, check=False).returncode:
+        raise ConfigError(f"{folder}: pip could not install COMET, see above; the same command continues")
+    _printed_by(
+        [str(python), "-c", "from comet import download_model, load_from_checkpoint"], "COMET cannot be imported"
+    )
+    return python
+
+
+def _refuse_unfit_python(base: str) -> None:
+    """Raise :class:`ConfigError` for a Python that the packages don't support."""
+    code = "import sys; print(*sys.version_info[:2])"
+    written = _printed_by([base, "-c", code], "cannot be run").split()
+    version = tuple(map(int, written))
+    first, last = (".".join(map(str, bound)) for bound in PYTHONS)
+    if not PYTHONS[0] <= version <= PYTHONS[1]:
+        number = ".".join(written)
+        raise ConfigError(f"{base}: is Python {number}, and COMET needs {first} to {last}: name one with --python")
+
+
+def _printed_by(command: Sequence[str], problem: str) -> str:
+    """What ``command`` prints. Raises :class:`ConfigError` that begins with the program if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise ConfigError(f"{command[0]}: cannot be run: {error.strerror}") from error
+    if done.returncode:
+        lines = " / ".join((done.stderr.strip() or done.stdout.strip())[-_TAIL:].splitlines())
+        raise ConfigError(f"{command[0]}: {problem}. It wrote: {lines}")
+    return done.stdout
+
 
 def chosen_python(python: Path | None) -> str:
     """The Python that runs COMET: ``python``, or ``MTAGENT_COMET_PYTHON``, or the one of the usual environment (see
-    :mod:`mtagent.metrics.comet_environment`), or this one.
+    :func:`make_environment`), or this one.
 
     Raises :class:`ConfigError` for a missing program, and if none is named and this Python has no COMET.
     """
@@ -373,7 +452,7 @@ class CometModel:
 
     @cached_property
     def _settings_hash(self) -> str:
-        """The hash of the settings that COMET reads beside a checkpoint; empty without any."""
+        """The hash of the settings that COMET reads next to a checkpoint; empty without any."""
         if self._checkpoint is None:
             return ""
         settings = self._checkpoint.parent.parent / "hparams.yaml"
@@ -402,7 +481,7 @@ def local_checkpoint(model: str) -> Path | None:
         raise InputError(f"{model}: cannot be opened: {(error.strerror or str(error)).lower()}") from error
     if len(checkpoints) != 1:
         raise InputError(f"{model}: holds {len(checkpoints)} checkpoints (*.ckpt); name one: model=FILE")
-    # Unresolved: COMET reads settings beside it, and in the hub's cache it is a link.
+    # Unresolved: COMET reads settings next to it, and in the hub's cache it is a link.
     return checkpoints[0].absolute()
 
 
@@ -488,3 +567,61 @@ class Comet:
 comet = partial(Comet, "comet", "COMET")
 cometkiwi = partial(Comet, "cometkiwi", "COMETKiwi")
 xcomet = partial(Comet, "xcomet", "XCOMET")
+
+# -- remembered scores
+
+_TABLE = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+_BUSY_SECONDS = 10.0
+_AT_ONCE = 500
+
+
+def key_of(parts: Sequence[object]) -> bytes:
+    """The key of an answer that depends on ``parts``: everything that was asked, and the model that answered."""
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
+class ScoreCache:
+    """What COMET's models have computed, on disk: equal texts are not scored twice, whatever command scores them.
+
+    The file is ``scores.db`` in the user's data folder. It holds hashes and numbers, no texts. It may be deleted at any
+    time. Any number of processes and threads may use it at once. A file that cannot be used is reported once, and
+    nothing is remembered.
+    """
+
+    def __init__(self) -> None:
+        folder = user_folder()
+        self._path = folder and folder / "scores.db"
+
+    def recall(self, keys: Sequence[bytes]) -> dict[bytes, Any]:
+        """The answers to ``keys`` that are remembered."""
+        answers: dict[bytes, Any] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                for key, answer in connection.execute(f"SELECT key, answer FROM scores WHERE key IN ({marks})", some):
+                    answers[key] = json.loads(answer)
+
+        self._use(read)
+        return answers
+
+    def remember(self, answers: Mapping[bytes, Any]) -> None:
+        """Add ``answers``, as plain data, by their keys."""
+        rows = [(key, json.dumps(answer)) for key, answer in answers.items()]
+        if rows:
+            self._use(lambda connection: connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows))
+
+    def _use(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Call ``work`` with the open file, in a transaction. After an error of the file it isn't used any more."""
+        if self._path is None:
+            return
+        try:
+            make_private_folder(self._path.parent)
+            make_private_file(self._path)
+            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as connection, connection:
+                connection.execute(_TABLE)
+                work(connection)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            logger.warning(f"{self._path}: scores are not remembered: {error}; delete the file if it is damaged")
+            self._path = None

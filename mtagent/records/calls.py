@@ -1,4 +1,4 @@
-"""Requests to models: what was asked, what came back, and what it cost."""
+"""Requests to models: what was requested, what came back, and what it cost."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Call(Record):
 
 
 class Completion(Record):
-    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``.
+    """A model's reply to one request. ``text`` may be empty only with ``tool_calls``.
 
     ``attempts`` are equal requests before it that brought no usable reply; ``usage`` counts them too.
     """

@@ -126,7 +126,7 @@ class BaseCause(Record):
     @property
     @abstractmethod
     def _decision(self) -> str:
-        """The sentence, without what was tried in parts or beside others."""
+        """The sentence, without what was tried in parts or compared with others."""
 
 
 def _numbered(number: int, cause: Cause) -> str:
@@ -153,7 +153,7 @@ class PlainCause(BaseCause):
     ``blank``: the source has no words. ``no-translation``: there is none, and nothing to make one with.
     ``error-free``: the evaluator found nothing to correct. ``no-edit``: the stage wants the text as it is.
     ``missing``: there is no such candidate. ``unchecked``: kept without guards and gate. ``lines``: several lines were
-    made of one. ``unasked``: no judge was asked, because other candidates agree more with each other.
+    made of one. ``unasked``: no judge was called, because other candidates agree more with each other.
     """
 
     kind: PlainKind
@@ -198,7 +198,7 @@ class TranslatedCause(BaseCause):
 
 
 class MemoryCause(BaseCause):
-    """The text is an approved translation of the same source: it was taken from ``origin``, or left alone."""
+    """The text is an approved translation of the same source: it was taken from ``origin``, or already there."""
 
     kind: Literal["memory"] = "memory"
     origin: str
@@ -209,7 +209,7 @@ class MemoryCause(BaseCause):
 
 
 class TriageCause(BaseCause):
-    """The text was left alone: its ``score`` by an evaluator reaches the ``threshold``."""
+    """The text was not edited: its ``score`` by an evaluator reaches the ``threshold``."""
 
     kind: Literal["triage"] = "triage"
     by: str
@@ -218,7 +218,7 @@ class TriageCause(BaseCause):
 
     @property
     def _decision(self) -> str:
-        return f"left alone by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
+        return f"skipped by triage: {self.by} {self.score:g}, and {self.threshold:g} is enough"
 
 
 class GuardsCause(BaseCause):
@@ -466,7 +466,9 @@ class Step(Record):
             return error.text, error.category, error.severity, error.side, error.explanation or ""
 
         rating = self.rating("editor")
-        errors = [error for error in (rating.errors or () if rating else ()) if error.severity != "neutral"]
+        errors = []
+        if rating is not None and rating.errors:
+            errors = [error for error in rating.errors if error.severity != "neutral"]
         fixed = Counter(key(edit.span) for edit in self.edits if edit.span and edit.outcome == "applied")
         left = []
         for error in errors:
@@ -509,7 +511,7 @@ _COMPUTED = ("text", "given", "changed", "state", "usage")
 _COMPUTED_IN_STEP = ("reason", "usage")
 """What plain data of a chain and of its steps has besides their fields."""
 _PROMPTS = ("messages", "reply", "tool_calls")
-"""What a model was asked and what it answered, in a call."""
+"""What was sent to a model and what it answered, in a call."""
 
 
 _IN_ALL_CALLS = {"__all__": set(_PROMPTS)}
@@ -519,7 +521,7 @@ _CALLS_WITHOUT_PROMPTS: Any = {
 
 
 def _remove_prompts(plain: Mapping[str, Any]) -> None:
-    """Leave what was asked and answered out of the calls of a step or a rating, as plain data."""
+    """Leave what was requested and answered out of the calls of a step or a rating, as plain data."""
     for call in plain.get("calls", ()):
         for name in _PROMPTS:
             call.pop(name, None)
@@ -587,7 +589,9 @@ class Chain(Record):
     @property
     def text(self) -> str:
         """The last accepted text; empty only if there was never a translation (see :attr:`failed`)."""
-        return self.steps[-1].text if self.steps else (self.segment.translation or "")
+        if self.steps:
+            return self.steps[-1].text
+        return self.segment.translation or ""
 
     @property
     def failed(self) -> Step | None:
@@ -605,7 +609,9 @@ class Chain(Record):
         verdicts = {step.verdict for step in self.steps}
         if "failed" in verdicts:
             return "failed"
-        return "changed" if self.changed else "rejected" if "rejected" in verdicts else "unchanged"
+        if self.changed:
+            return "changed"
+        return "rejected" if "rejected" in verdicts else "unchanged"
 
     @property
     def usage(self) -> Usage:
@@ -621,7 +627,7 @@ class Chain(Record):
     def to_dict(self, *, prompts: bool = False) -> dict[str, Any]:
         """All of it as plain data for JSON, with ``text``, ``changed``, ``state`` and ``usage`` on top.
 
-        ``prompts``: also what models were asked and what they answered, which is most of it. ``Chain.model_validate``
+        ``prompts``: also the requests to models and their replies, which is most of it. ``Chain.model_validate``
         makes a chain of the data.
         """
         # To leave prompts out here takes half as long as to remove them afterwards.

@@ -236,7 +236,7 @@ def plain_judge_name(name: str, signature: str) -> str:
     evaluator that asks a model. For any other judge, and without a ``signature``, the ``name`` as it is.
     """
     method, *parts = signature.split("|")
-    values = {}
+    values: dict[str, str] = {}
     for part in parts:
         key, _, value = part.partition(":")
         values.setdefault(key, value)  # an evaluator that asks a second one has the model of both

@@ -19,9 +19,9 @@ import numpy as np
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import digits
-from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
+from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate, plain_reason
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
-from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage, judgements_of
+from mtagent.records import GAIN_DIGITS, Chain, Edit, ErrorSpan, Rating, Score, Severity, Stage, Usage, judgements_of
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10
@@ -135,6 +135,11 @@ class Marks:
         return [stage for stage in self.stages if self.rated[stage.stage] >= first]
 
 
+def _category(error: ErrorSpan) -> str:
+    """The category as tables write it: evaluators differ in case and spaces."""
+    return " ".join(error.category.casefold().replace("_", " ").split()) or "unnamed"
+
+
 @dataclass
 class _StageCount:
     rated: int = 0
@@ -157,8 +162,7 @@ class _StageCount:
                 continue
             if error.severity != "neutral":
                 is_error_free = False
-            category = " ".join(error.category.casefold().replace("_", " ").split()) or "unnamed"
-            self.errors.setdefault(category, Counter())[error.severity] += 1
+            self.errors.setdefault(_category(error), Counter())[error.severity] += 1
         self.error_free += is_error_free
 
     def figure(self, stage: str, segments: int) -> StageMarks:
@@ -339,6 +343,17 @@ def _clean(value: float) -> float:
     return float(f"{value:.12g}")
 
 
+class EditGroup(NamedTuple):
+    """Edits that correct errors of one category and severity."""
+
+    category: str
+    """Empty if the edit names no error."""
+    severity: Severity | None
+    applied: int
+    others: int
+    """Edits that are not in the text."""
+
+
 @dataclass(frozen=True)
 class Costly:
     """What one segment cost."""
@@ -371,6 +386,8 @@ class Figures:
     costly: tuple[Costly, ...] = ()
     failures: tuple[FailedSegment, ...] = ()
     """Of both at most :data:`SHOWN` segments; ``flow`` counts all failures."""
+    edits: tuple[EditGroup, ...] = ()
+    """The edits of all stages; the most frequent category first, then the most severe errors."""
     judge_pairs: tuple[JudgePair, ...] = ()
     """Each two judges that judged the same steps, in the order in which they first appear."""
 
@@ -411,6 +428,7 @@ class FiguresCount:
         self._translated = self._changed = self._failed = 0
         self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
         self._edits = {stage: Counter[str]() for stage in self._fates}
+        self._edit_groups: dict[tuple[str, Severity | None], Counter[bool]] = {}
         self._failures: list[FailedSegment] = []
         self._stages = set[str]()
         self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
@@ -444,6 +462,8 @@ class FiguresCount:
             else:
                 self._fates[stage][fate(step)] += 1
                 self._edits[stage].update(map(edit_fate, step.edits))
+                for edit in step.edits:
+                    self._count_edit(edit)
         self._fates[FINAL][final_fate(chain)] += 1
         self._translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
         self._changed += chain.changed
@@ -451,7 +471,13 @@ class FiguresCount:
         if failed is not None:
             self._failed += 1
             if self._failed <= SHOWN:
-                self._failures.append(FailedSegment(chain.segment.id, failed.stage, failed.reason))
+                self._failures.append(FailedSegment(chain.segment.id, failed.stage, plain_reason(failed)))
+
+    def _count_edit(self, edit: Edit) -> None:
+        group: tuple[str, Severity | None] = ("", None)
+        if edit.span is not None:
+            group = (_category(edit.span), edit.span.severity)
+        self._edit_groups.setdefault(group, Counter())[edit.outcome == "applied"] += 1
 
     def _count_marks(self, chain: Chain) -> None:
         self._with_text += chain.given is not None
@@ -503,8 +529,22 @@ class FiguresCount:
             spreads=spreads(comparison) if comparison else (),
             costly=tuple(costly),
             failures=tuple(self._failures),
+            edits=tuple(self._sorted_edits()),
             judge_pairs=tuple(pairs),
         )
+
+    def _sorted_edits(self) -> list[EditGroup]:
+        totals = Counter[str]()
+        groups = []
+        for (category, severity), counts in self._edit_groups.items():
+            totals[category] += counts.total()
+            groups.append(EditGroup(category, severity, counts[True], counts[False]))
+
+        def order(group: EditGroup) -> tuple[int, str, int]:
+            severity = 0 if group.severity is None else SEVERITIES.index(group.severity)
+            return -totals[group.category], group.category, -severity
+
+        return sorted(groups, key=order)
 
 
 def figures(chains: Iterable[Chain], comparison: RunComparison | None = None) -> Figures:

@@ -11,10 +11,12 @@ from typing import Any
 
 import regex
 
-from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
+from mtagent.chain.fates import plain_reason
+from mtagent.records import Chain, Edit, ErrorCause, ErrorSpan, Rating, Step
 from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import Flag, flags
+from mtagent.text.markup import inline_codes
 
 Packed = dict[str, Any]
 
@@ -150,8 +152,9 @@ def _steps(chain: Chain) -> Iterator[Packed]:
             "first": number if step.edits else None,
             "ratings": ratings,
             "took": _took(step),
+            "error": _error_class(step),
         }
-        yield {"stage": step.stage, "verdict": step.verdict, "reason": step.reason} | _filled(fields)
+        yield {"stage": step.stage, "verdict": step.verdict, "reason": plain_reason(step)} | _filled(fields)
         before = step.text
         number += len(step.edits)
 
@@ -190,6 +193,15 @@ def compared_text(step: Step, before: str) -> str:
         if step.proposed is None:
             return before
         return step.proposed
+
+
+def _error_class(step: Step) -> str | None:
+    """The exception that stopped the step, and the status of the server, for those who look for the fault."""
+    if not isinstance(step.cause, ErrorCause):
+        return None
+    if step.cause.status is None:
+        return step.cause.error
+    return f"{step.cause.error}, HTTP status {step.cause.status}"
 
 
 def _took(step: Step) -> str:
@@ -283,11 +295,12 @@ def units(text: str) -> int:
 def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     """What changed, as three lengths in code units for each change: kept, deleted, inserted.
 
-    Words are compared, or characters if the language is written without spaces. No piece splits a character from its
-    combining marks. A single space between two replacements belongs to them.
+    Words are compared, or characters if the language is written without spaces. Tags, placeholders and other inline
+    codes are compared as a whole. No piece splits a character from its combining marks. A single space between two
+    replacements belongs to them.
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
-    a, b = pattern.findall(before), pattern.findall(after)
+    a, b = _pieces(before, pattern), _pieces(after, pattern)
     start, end = alignment.shared_ends(a, b)
     old, new = a[start : len(a) - end], b[start : len(b) - end]
     parts = [["".join(a[:start]), "", ""]]
@@ -315,3 +328,14 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
         if part[1] or part[2]:
             lengths += map(units, part)
     return tuple(lengths)
+
+
+def _pieces(text: str, pattern: regex.Pattern[str]) -> list[str]:
+    """The inline codes of ``text``, and what ``pattern`` finds between them."""
+    pieces: list[str] = []
+    done = 0
+    for code in inline_codes(text):
+        pieces += pattern.findall(text, done, code.start)
+        pieces.append(text[code.start : code.end])
+        done = code.end
+    return pieces + pattern.findall(text, done)

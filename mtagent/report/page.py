@@ -23,9 +23,10 @@ from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import FINAL, REVIEWED
 from mtagent.metrics.significance import FEW, NOISE
 from mtagent.records import Chain
-from mtagent.report import plots
+from mtagent.report import drawing
 from mtagent.report.figures import Figures, FiguresCount, Flow
 from mtagent.report.packing import packed, packed_runs, script_json
+from mtagent.report.plots import plots_of
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
@@ -35,11 +36,13 @@ from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
-PART = 5_000
-"""Segments in one script element. The page shows the first part at once and reads the others one after the other."""
+PART = 1_000
+"""Segments in one script element. The page shows the first part at once and reads the others one after the other:
+each takes a browser about 0.05 s, so that it stays usable while it reads them."""
 _NEXT_PART = ']</script>\n<script type="application/json" class="segments">['
 _IN_MEMORY = 2**24
 _NONE = "–"
+_NO_BREAK = "\u00a0"
 _SEGMENTS_GO_HERE = "<segments>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"rerank": "reranking", "rules": "rules", "postedit": "post-editing", "proofread": "proofreading"}
@@ -268,7 +271,7 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
     columns += [
         ("changed", "segments with another text than in the row before"),
         ("got worse", f"segments whose own score is worse than before, by {deciding}"),
-        ("TER", "words edited per 100 words, from the row before"),
+        ("edited %", "words edited per 100 words, from the row before; no reference is involved"),
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
         ("failed", "segments on which the stage failed; they kept the last accepted text"),
@@ -282,11 +285,12 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
 def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
     segments = len(comparison.segments)
+    widths = digits_of(comparison)
     rows = []
     for row in comparison.rows:
         cells = []
-        for metric, cell in zip(comparison.metrics, row.cells, strict=True):
-            cells.append(_score(cell, comparison.contrast(row.name, row.former, metric)))
+        for metric, cell, digits in zip(comparison.metrics, row.cells, widths, strict=True):
+            cells.append(_score(cell, comparison.contrast(row.name, row.former, metric), digits))
         cells += _change_cells(row.moved, segments)
         cells += _outcome_cells(row.outcomes)
         cells += _cost_cells(row.cost)
@@ -317,13 +321,13 @@ def extremes(comparison: RunComparison, *, only_runs: bool = False) -> list[tupl
 
 
 def _change_cells(moved: Moved | None, segments: int) -> list[SummaryCell]:
-    """Changed segments, segments that got worse, and TER."""
+    """Changed segments, segments that got worse, and edited words."""
     if moved is None:
         return [_EMPTY] * 3
     regressed = _EMPTY
     if moved.regressed is not None:
         regressed = _share(moved.regressed, segments)
-    return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.ter))]
+    return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.edited_percent))]
 
 
 def _outcome_cells(outcomes: Outcomes | None) -> list[SummaryCell]:
@@ -355,9 +359,8 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     ]
 
 
-def _score(cell: Cell, contrast: Contrast | None) -> SummaryCell:
+def _score(cell: Cell, contrast: Contrast | None, digits: int) -> SummaryCell:
     """A score and its difference to the row before, with the p-value of that ``contrast`` if it was tested."""
-    digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     note = tone = ""
     if cell.difference is None:
@@ -373,7 +376,8 @@ def _score(cell: Cell, contrast: Contrast | None) -> SummaryCell:
     note = f"{sign}{number(cell.difference, digits)}"
     if contrast is not None and contrast.p_value is not None:
         star = "*" if contrast.is_significant else ""
-        note += f" ({p_text(contrast)}{star})"
+        p = p_text(contrast).replace(" ", _NO_BREAK)
+        note += f" ({p}{star})"
     return SummaryCell(text, note, tone)
 
 
@@ -476,7 +480,7 @@ def pieces(
             deciding=comparison.deciding,
             repeats=repeats_table(comparison),
             extremes=extremes(comparison, only_runs=are_several),
-            plots=_plots(comparison, numbers),
+            charts=_charts(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
             tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
             segments=number,
@@ -511,13 +515,14 @@ def _differences(comparison: RunComparison) -> Table:
     return replace(difference_table(comparison, comparison.metrics, widths), title="Differences")
 
 
-def _plots(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str]]:
-    """The captions and SVGs of the figures; none without matplotlib."""
-    drawn = []
-    if plots.is_available():
-        for plot in plots.plots_of(comparison, numbers).drawn:
-            drawn.append((plot.caption, plots.inline_svg(plot)))
-    return drawn
+def _charts(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str, Table]]:
+    """The caption, the SVG and the numbers of each chart; the SVG is empty without matplotlib."""
+    charts = []
+    for plot in plots_of(comparison, numbers).drawn:
+        assert plot.table is not None
+        svg = drawing.inline_svg(plot) if drawing.is_available() else ""
+        charts.append((plot.caption, svg, plot.table))
+    return charts
 
 
 def _ways(comparison: RunComparison, names: Sequence[str]) -> list[Way]:

@@ -1,127 +1,64 @@
-"""Plots of a comparison and of runs, as SVG and PDF for a paper and as SVG in the page of a report.
-
-Each fits a column of 3.3 inches. The same numbers give the same bytes. Drawn by matplotlib (extra ``figures``).
-"""
+"""Which figures a comparison and its runs have, what each shows, and the same numbers as a table."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compare_tables import digits_of
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Part
 from mtagent.analysis.staged_run import StagedRun, aligned
-from mtagent.errors import MissingExtra
+from mtagent.chain.fates import KINDS, Kind
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED
 from mtagent.jobs.export import Target
 from mtagent.metrics.significance import Interval
 from mtagent.records import Usage
-from mtagent.report.figures import Figures, Marks, StageMarks, figures
-from mtagent.report.tables import STAGES, few_rated, stage_name
+from mtagent.report.drawing import (
+    COLOURS,
+    DASHES,
+    INK,
+    MARKERS,
+    ONE_LINE,
+    SOFT,
+    Plot,
+    amount,
+    as_svg,
+    figure_of,
+    label_rows,
+    legend,
+    refuse_if_unavailable,
+    shift,
+    short,
+    stacks,
+)
+from mtagent.report.figures import EditGroup, Figures, Marks, StageMarks, figures
+from mtagent.report.tables import (
+    NO_ERROR,
+    NO_SEVERITY,
+    NOT_APPLIED,
+    STAGES,
+    edit_categories_table,
+    few_rated,
+    flow_table,
+    stage_name,
+)
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
-from mtagent.text.escaping import plain, visible
+from mtagent.text.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 3.3
-"""Inches: a column of a paper with two columns."""
-_INK, _SOFT, _GRID = "#000000", "#767676", "#d9d9d9"
-# By Okabe and Ito (2008) for colour-blind readers; the two lightest are darker here, so that lines show on white.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", _INK, "#a6761d", "#2a9dc4", _SOFT)
-_PAGE_COLOURS = {
-    _INK: "currentColor",
-    _SOFT: "var(--soft)",
-    _GRID: "var(--line)",
-    "#0072b2": "light-dark(#0072b2, #56b4e9)",
-    "#d55e00": "light-dark(#d55e00, #f08a3c)",
-    "#009e73": "light-dark(#007f5c, #2fbf95)",
-    "#cc79a7": "light-dark(#b85c8f, #dd94bc)",
-    "#a6761d": "light-dark(#8a6116, #d9a441)",
-    "#2a9dc4": "light-dark(#1f83a5, #8ad4ee)",
-}
-"""The page has two sets of colours."""
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)))
-_STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": _SOFT,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.labelsize": 8,
-    "axes.linewidth": 0.6,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "errorbar.capsize": 1.8,
-    # Matplotlib brings this font, so that a figure does not depend on the machine.
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "figure.labelsize": 8,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.5,
-    "legend.borderaxespad": 0.2,
-    "legend.columnspacing": 1.0,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 2.2,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 4.0,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "xtick.color": _SOFT,
-    "xtick.labelcolor": _INK,
-    "xtick.labelsize": 7,
-    "ytick.color": _SOFT,
-    "ytick.labelcolor": _INK,
-    "ytick.labelsize": 7,
-}
-# What an SVG in a page must not have: a background, other addresses, styles for the whole page, ids that occur twice.
-_ONLY_IN_FILES = (
-    re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL),
-    re.compile(r"<style.*?</style>\s*", re.DOTALL),
-    re.compile(r'<g id="patch_1">.*?</g>\s*', re.DOTALL),
-    re.compile(r"<clipPath.*?</clipPath>\s*", re.DOTALL),
-    re.compile(r' clip-path="[^"]*"'),
-    re.compile(r' xmlns(:xlink)?="[^"]*"| version="[^"]*"'),
-    re.compile(r' (?:width|height)="[\d.]+pt"'),
-    re.compile(r"font-family: [^;]*; "),
-    re.compile(r' id="[A-Za-z][\w.]*_\d+"'),
-)
 _MOST_CATEGORIES = 8
 _MOST_PARTS = 12
-_LONGEST_NAME = 34
-_LETTER = 0.062
-"""The width in inches of a letter of a legend, about."""
-_LEGEND_LINE = 0.14
-_ONE_LINE = 0.16
-"""Inches from one row of a figure to the next."""
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One figure: what it shows, and how it is drawn."""
-
-    name: str
-    """Of its files, without the suffix."""
-    caption: str
-    summary: str
-    """The numbers in words, for those who cannot see the figure."""
-    height: float
-    """Inches, without the legend."""
-    draw: Callable[[Figure, Axes], None]
 
 
 class Plots(NamedTuple):
@@ -168,34 +105,22 @@ class _Share(NamedTuple):
         return (middle - half_width) / (1 + square), (middle + half_width) / (1 + square)
 
 
-def is_available() -> bool:
-    """Whether figures can be drawn here."""
-    try:
-        return find_spec("matplotlib") is not None
-    except ValueError:  # the module was hidden
-        return False
-
-
-def refuse_if_unavailable() -> None:
-    """Raise :class:`MissingExtra` without matplotlib."""
-    if not is_available():
-        raise MissingExtra("drawing figures", "figures")
-
-
 def plots_of(comparison: RunComparison | None, numbers: Mapping[str, Figures]) -> Plots:
     """The figures of ``comparison`` and of the ``numbers`` of its runs, by the names that it has for them."""
     drawn: list[Plot] = []
     missing: list[str] = []
+    _add_outcomes(numbers, drawn, missing)
     if comparison is None or comparison.place is None:
-        for name in ("quality-cost", "score-by-stage", "gain-by-part"):
+        for name in ("score-by-stage", "quality-cost", "gain-by-part"):
             missing.append(f"{name}: nothing is scored")
     else:
         ways = {run: _way(comparison, run) for run in numbers}
         if all(cell.interval is None for row in comparison.rows for cell in row.cells):
             missing.append("intervals: none were computed (-ci or --paired-bs computes them)")
-        _add_quality_cost(comparison, ways, drawn, missing)
         _add_score_by_stage(comparison, ways, drawn, missing)
+        _add_quality_cost(comparison, ways, drawn, missing)
         _add_gains(comparison, ways, drawn, missing)
+    _add_edits(numbers, drawn, missing)
     _add_errors(numbers, drawn, missing)
     _add_agreement(comparison, numbers, drawn, missing)
     return Plots(tuple(drawn), tuple(missing))
@@ -222,9 +147,136 @@ def _way(comparison: RunComparison, run: str) -> list[_Point]:
     return points
 
 
+def _score_table(comparison: RunComparison, title: str, rows: Sequence[tuple[str, ...]], *heads: str) -> Table:
+    """A table of scores by the deciding metric, each row with the run, the texts and its :func:`_score_cells`.
+
+    ``heads`` are further columns. The column of the run is left out if there is one run only.
+    """
+    metric = comparison.deciding or ""
+    head = ("run", "texts", metric, "from", "to", *heads)
+    labels = 2
+    if len({row[0] for row in rows}) == 1:
+        head, rows, labels = head[1:], [row[1:] for row in rows], 1
+    notes = []
+    if any(cell.interval for row in comparison.rows for cell in row.cells):
+        notes.append("from, to: the 95 % interval of the score")
+    for signature in comparison.signatures:
+        if signature.startswith(f"{metric}|"):
+            notes.append(signature)
+    return Table(title, head, tuple(rows), "; ".join(notes), labels)
+
+
+def _score_cells(cell: Cell, digits: int) -> tuple[str, str, str]:
+    """The score, and the ends of its interval."""
+    low = high = ""
+    if cell.interval is not None:
+        low, high = (f"{end:.{digits}f}" for end in _ends(cell.interval))
+    return f"{cell.score.value:.{digits}f}", low, high
+
+
 def _baselines(comparison: RunComparison) -> list[ComparedTexts]:
     """The rows of other systems, which have no cost."""
     return [row for row in comparison.rows if row.stage is None]
+
+
+# --- what became of segments and edits
+
+
+_KIND_COLOURS: dict[Kind, str | None] = {
+    "changed": "#00795a",
+    "untouched": SOFT,
+    "unplaced": "#8a6116",
+    "guard": "#b34700",
+    "gate": "#8f4a78",
+    "failed": INK,
+    "idle": None,
+}
+"""White numbers can be read on all of them; ``None`` is hollow."""
+_EDIT_COLOURS: dict[str, str | None] = {
+    "critical": "#8c1d40",
+    "major": "#b34700",
+    "minor": "#8a6116",
+    "neutral": SOFT,
+    NO_SEVERITY: "#005a8c",
+    NOT_APPLIED: None,
+}
+
+
+def _add_outcomes(numbers: Mapping[str, Figures], drawn: list[Plot], missing: list[str]) -> None:
+    names = set[str]()
+    for run, numbers_of_run in numbers.items():
+        of_run = run if len(numbers) > 1 else ""
+        rows: list[tuple[str, Counter[str]]] = []
+        for stage in numbers_of_run.flow.stages:
+            counts = Counter[str]()
+            for group in stage.groups:
+                counts[KINDS[group.kind]] += group.segments
+            rows.append((stage_name(stage.stage), counts))
+        if not rows:
+            missing.append(f"outcomes of {run}: no stage ran")
+            continue
+        name = _file_name(f"outcomes-{of_run}" if of_run else "outcomes", names)
+        table = flow_table(numbers_of_run.flow)
+        table = replace(table, note=f"counted in the stored steps of the run {run}; the last step of a stage counts")
+        drawn.append(_outcome_plot(name, of_run, rows, table))
+
+
+def _outcome_plot(name: str, run: str, rows: Sequence[tuple[str, Mapping[str, int]]], table: Table) -> Plot:
+    words = []
+    for stage, counts in rows:
+        listed = []
+        for kind in KINDS.values():
+            if counts.get(kind):
+                listed.append(f"{counts[kind]:,} {kind}")
+        words.append(f"{stage}: {', '.join(listed)}")
+
+    def draw(figure: Figure, axes: Axes) -> None:
+        stacks(figure, axes, rows, {KINDS[kind]: colour for kind, colour in _KIND_COLOURS.items()})
+        figure.supxlabel("segments")
+
+    caption = "What became of the segments in each stage"
+    if run:
+        caption += f" of {run}"
+    return Plot(name, caption, "; ".join(words), 0.5 + 0.24 * len(rows), draw, replace(table, title=caption))
+
+
+def _add_edits(numbers: Mapping[str, Figures], drawn: list[Plot], missing: list[str]) -> None:
+    names = set[str]()
+    for run, numbers_of_run in numbers.items():
+        if not numbers_of_run.edits:
+            missing.append(f"edits of {run}: none were proposed")
+            continue
+        of_run = run if len(numbers) > 1 else ""
+        name = _file_name(f"edits-{of_run}" if of_run else "edits", names)
+        table = edit_categories_table(numbers_of_run.edits)
+        table = replace(table, note=f"counted in the stored edits of the run {run}; {table.note}")
+        drawn.append(_edit_plot(name, of_run, numbers_of_run.edits, table))
+
+
+def _edit_plot(name: str, run: str, groups: Sequence[EditGroup], table: Table) -> Plot:
+    rows: dict[str, Counter[str]] = {}
+    for group in groups:
+        counts = rows.setdefault(group.category or NO_ERROR, Counter())
+        counts[group.severity or NO_SEVERITY] += group.applied
+        counts[NOT_APPLIED] += group.others
+    words = []
+    for category, counts in rows.items():
+        listed = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+        words.append(f"{category}: {', '.join(listed)}")
+    shown_rows = list(rows.items())[:_MOST_CATEGORIES]
+    rest = list(rows.values())[_MOST_CATEGORIES:]
+    if rest:
+        others = counted(len(rest), "other category", "other categories")
+        shown_rows.append((others, sum(rest, Counter[str]())))
+
+    def draw(figure: Figure, axes: Axes) -> None:
+        stacks(figure, axes, shown_rows, _EDIT_COLOURS)
+        figure.supxlabel("edits")
+
+    caption = "Edits by category and severity of the error that they correct"
+    if run:
+        caption += f": {run}"
+    return Plot(name, caption, "; ".join(words), 0.5 + 0.21 * len(shown_rows), draw, replace(table, title=caption))
 
 
 # --- quality and cost, stage by stage
@@ -243,25 +295,30 @@ def _add_quality_cost(
     stages = [stage for stage in STAGES if any(point.stage == stage for point in points)]
     shares_given = comparison.rows[0].run is None
     words = []
+    rows: list[tuple[str, ...]] = []
     for run, way in ways.items():
         for point in way:
-            amount = dollars(point.nominal.cost) if priced else f"{point.nominal.tokens:,} tokens"
-            words.append(f"{run} {point.stage}: {_value(point.cell, digits)} at {amount}")
+            spent = dollars(point.nominal.cost) if priced else f"{point.nominal.tokens:,} tokens"
+            words.append(f"{run} {point.stage}: {_value(point.cell, digits)} at {spent}")
+            cells = _score_cells(point.cell, digits)
+            rows.append((run, stage_name(point.stage), *cells, spent.removesuffix(" tokens")))
     for row in _baselines(comparison):
-        words.append(f"{row.name}: {_value(row.cells[comparison.place or 0], digits)}")
+        cell = row.cells[comparison.place or 0]
+        words.append(f"{row.name}: {_value(cell, digits)}")
+        rows.append(("", row.name, *_score_cells(cell, digits), ""))
 
     def draw(figure: Figure, axes: Axes) -> None:
         from matplotlib.lines import Line2D
 
         for number, (run, way) in enumerate(ways.items()):
-            colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
+            colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
             amounts = [(point.nominal.cost or 0.0) if priced else float(point.nominal.tokens) for point in way]
             values = [point.cell.score.value for point in way]
-            axes.plot(amounts, values, color=colour, linestyle=dash, label=_short(run))
-            for amount, point in zip(amounts, way, strict=True):
-                marker = _MARKERS[stages.index(point.stage)]
+            axes.plot(amounts, values, color=colour, linestyle=dash, label=short(run))
+            for spent, point in zip(amounts, way, strict=True):
+                marker = MARKERS[stages.index(point.stage)]
                 is_shared = shares_given and point.stage == GIVEN
-                _mark(axes, amount, point.cell, color=_INK if is_shared else colour, marker=marker)
+                _mark(axes, spent, point.cell, color=INK if is_shared else colour, marker=marker)
         _draw_baselines(axes, comparison)
         if len(ways) == 1 and not _baselines(comparison):
             axes.lines[0].set_label("_")  # a single run needs no name
@@ -269,7 +326,7 @@ def _add_quality_cost(
         # The stages have a legend of their own: their names are short, and names of runs are long.
         shapes = []
         for number, stage in enumerate(stages):
-            shape = Line2D([], [], color=_SOFT, marker=_MARKERS[number], linestyle="none", label=stage_name(stage))
+            shape = Line2D([], [], color=SOFT, marker=MARKERS[number], linestyle="none", label=stage_name(stage))
             shapes.append(shape)
         axes.legend(
             handles=shapes, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=4, handletextpad=0, columnspacing=0.5
@@ -277,11 +334,13 @@ def _add_quality_cost(
         axes.set_xlabel("nominal cost (US dollars)" if priced else "tokens (input and output)")
         axes.set_ylabel(_axis(comparison.rows[0].cells[comparison.place or 0]))
         axes.locator_params(axis="x", nbins=5)
-        axes.xaxis.set_major_formatter(_amount)
+        axes.xaxis.set_major_formatter(amount)
         axes.margins(x=0.06)
 
     unit = "nominal cost" if priced else "tokens"
-    drawn.append(Plot("quality-cost", f"{metric} against {unit}, stage by stage", "; ".join(words), 2.3, draw))
+    caption = f"{metric} against {unit}, stage by stage"
+    table = _score_table(comparison, caption, rows, "nominal dollars" if priced else "tokens")
+    drawn.append(Plot("quality-cost", caption, "; ".join(words), 2.3, draw, table))
 
 
 def _add_score_by_stage(
@@ -301,11 +360,14 @@ def _add_score_by_stage(
             scores[run].append((REVIEWED, reviewed[run]))
     stages = [stage for stage in STAGES if any(stage == name for row in scores.values() for name, _ in row)]
     words = []
+    rows: list[tuple[str, ...]] = []
     for run, row in scores.items():
         listed = ", ".join(f"{stage} {_value(cell, digits)}" for stage, cell in row)
         words.append(f"{run}: {listed}")
+        rows += [(run, stage_name(stage), *_score_cells(cell, digits)) for stage, cell in row]
     for baseline in _baselines(comparison):
         words.append(f"{baseline.name}: {_value(baseline.cells[place], digits)}")
+        rows.append(("", baseline.name, *_score_cells(baseline.cells[place], digits)))
     shares_given = comparison.rows[0].run is None
 
     def draw(figure: Figure, axes: Axes) -> None:
@@ -316,14 +378,14 @@ def _add_score_by_stage(
             for stage, _ in row:
                 is_shared = shares_given and stage == GIVEN
                 places.append(stages.index(stage) + (0 if is_shared else shift))
-            colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
             values = [cell.score.value for _, cell in row]
-            dash = _DASHES[number % len(_DASHES)]
-            label = _short(run) if len(scores) > 1 or _baselines(comparison) else "_"
+            dash = DASHES[number % len(DASHES)]
+            label = short(run) if len(scores) > 1 or _baselines(comparison) else "_"
             axes.plot(places, values, color=colour, linestyle=dash, marker=marker, label=label)
             for x, (stage, cell) in zip(places, row, strict=True):
                 if shares_given and stage == GIVEN:
-                    _mark(axes, x, cell, color=_INK, marker="o")
+                    _mark(axes, x, cell, color=INK, marker="o")
                 else:
                     _mark(axes, x, cell, color=colour, marker=marker)
         _draw_baselines(axes, comparison)
@@ -333,7 +395,8 @@ def _add_score_by_stage(
         axes.set_ylabel(_axis(comparison.rows[0].cells[place]))
         legend(figure, axes)
 
-    drawn.append(Plot("score-by-stage", f"{metric} after each stage", "; ".join(words), 1.9, draw))
+    caption = f"{metric} after each stage"
+    drawn.append(Plot("score-by-stage", caption, "; ".join(words), 1.9, draw, _score_table(comparison, caption, rows)))
 
 
 def _mark(axes: Axes, x: float, cell: Cell, color: str, marker: str) -> None:
@@ -348,7 +411,7 @@ def _draw_baselines(axes: Axes, comparison: RunComparison) -> None:
     """Other systems: a line across the figure, since they have neither cost nor stages."""
     for number, row in enumerate(_baselines(comparison)):
         value = row.cells[comparison.place or 0].score.value
-        axes.axhline(value, color=_SOFT, linestyle=_DASHES[1 + number % 7], linewidth=0.8, label=_short(row.name))
+        axes.axhline(value, color=SOFT, linestyle=DASHES[1 + number % 7], linewidth=0.8, label=short(row.name))
 
 
 def _value(cell: Cell, digits: int) -> str:
@@ -433,37 +496,43 @@ def _gain_plot(
     gain_name = f"gain in {score.metric}" if score.higher_is_better else f"reduction of {score.metric}"
     gains = {}
     words = []
+    rows = []
     for run, ends_of_run in ends.items():
         gains[run] = [_gain(comparison, part, ends_of_run, place) for part in parts]
         listed = []
         for part, gain in zip(parts, gains[run], strict=True):
-            text = f"{part.name} ({len(part.places)}) {gain.value:+.{digits}f}"
+            value, low, high = f"{gain.value:+.{digits}f}", "", ""
+            text = f"{part.name} ({len(part.places)}) {value}"
             if gain.low is not None and gain.high is not None:
-                text += f" (95 % interval {gain.low:+.{digits}f} to {gain.high:+.{digits}f})"
+                low, high = f"{gain.low:+.{digits}f}", f"{gain.high:+.{digits}f}"
+                text += f" (95 % interval {low} to {high})"
             listed.append(text)
+            rows.append((run, part.name, f"{len(part.places):,}", value, low, high))
         words.append(f"{run}: {', '.join(listed)}")
 
     def draw(figure: Figure, axes: Axes) -> None:
-        axes.axvline(0, color=_INK, linewidth=0.7)
+        axes.axvline(0, color=INK, linewidth=0.7)
         for number, (run, gains_of_run) in enumerate(gains.items()):
             in_all = all_runs.index(run)  # a run has the same colour in all figures
-            colour, marker = _COLOURS[in_all % len(_COLOURS)], _MARKERS[in_all % len(_MARKERS)]
-            label = _short(run) if len(gains) > 1 else "_"
+            colour, marker = COLOURS[in_all % len(COLOURS)], MARKERS[in_all % len(MARKERS)]
+            label = short(run) if len(gains) > 1 else "_"
             for row, gain in enumerate(gains_of_run):
-                height = row + _shift(number, len(gains))
+                height = row + shift(number, len(gains))
                 if gain.low is not None and gain.high is not None:
                     axes.hlines([height], gain.low, gain.high, color=colour, linewidth=0.8)
                 axes.plot([gain.value], [height], color=colour, marker=marker, linestyle="none", label=label)
                 label = "_"
-        _label_rows(axes, [f"{_short(' '.join(part.name.split()), 22)} ({len(part.places)})" for part in parts])
-        figure.supxlabel(f"{_short(gain_name, 28)}, by {grouping} (segments)")
+        label_rows(axes, [f"{short(' '.join(part.name.split()), 22)} ({len(part.places)})" for part in parts])
+        figure.supxlabel(f"{short(gain_name, 28)}, by {grouping} (segments)")
         legend(figure, axes)
 
     caption = f"{gain_name[0].upper()}{gain_name[1:]} by {grouping}, {texts}"
     if left_out:
         caption += f" ({left_out} smaller parts are left out)"
-    height = 0.55 + len(parts) * max(_ONE_LINE, 0.085 * len(gains))
-    return Plot(f"gain-by-{grouping}", caption, "; ".join(words), height, draw)
+    height = 0.55 + len(parts) * max(ONE_LINE, 0.085 * len(gains))
+    head = ("run", grouping, "segments", gain_name, "from", "to")
+    table = Table(caption, head, tuple(rows), "from, to: the 95 % interval of the gain", labels=2)
+    return Plot(f"gain-by-{grouping}", caption, "; ".join(words), height, draw, table)
 
 
 # --- errors before and after
@@ -526,29 +595,32 @@ def _error_plot(name: str, run: str, marks: Marks, before: StageMarks, after: St
         categories.append((label, sum(row[1] for row in others), sum(row[2] for row in others)))
     rows = [*severities, *categories]
     words = [f"{label} {old:.1f} before, {new:.1f} after" for label, old, new in rows]
+    table_rows = tuple((label, f"{old:.1f}", f"{new:.1f}") for label, old, new in rows)
     stages = f"{stage_name(before.stage)} ({before.marked:,} texts), {stage_name(after.stage)} ({after.marked:,} texts)"
 
     def draw(figure: Figure, axes: Axes) -> None:
         heights = range(len(rows))
         old_rates, new_rates = [row[1] for row in rows], [row[2] for row in rows]
-        axes.hlines(heights, old_rates, new_rates, color=_COLOURS[0], linewidth=1.2)
+        axes.hlines(heights, old_rates, new_rates, color=COLOURS[0], linewidth=1.2)
         axes.plot(
-            old_rates, heights, color=_COLOURS[1], marker="o", markerfacecolor="none", linestyle="none", markersize=5,
+            old_rates, heights, color=COLOURS[1], marker="o", markerfacecolor="none", linestyle="none", markersize=5,
             label=stage_name(before.stage),
         )  # fmt: skip
         axes.plot(
-            new_rates, heights, color=_COLOURS[0], marker="s", linestyle="none", markersize=3.5,
+            new_rates, heights, color=COLOURS[0], marker="s", linestyle="none", markersize=3.5,
             label=stage_name(after.stage),
         )  # fmt: skip
-        _label_rows(axes, [_short(label, 26) for label, _, _ in rows])
-        axes.axhline(len(severities) - 0.5, color=_SOFT, linewidth=0.6)
+        label_rows(axes, [short(label, 26) for label, _, _ in rows])
+        axes.axhline(len(severities) - 0.5, color=SOFT, linewidth=0.6)
         axes.set_xlim(left=-0.02 * max(1.0, *old_rates, *new_rates))
         figure.supxlabel("errors per 100 texts")
         legend(figure, axes)
 
     of_run = f" of {run}" if run else ""
     caption = f"Errors{of_run} by severity and category, marked by {marks.evaluator}: {stages}"
-    return Plot(name, caption, "; ".join(words), 0.55 + _ONE_LINE * len(rows), draw)
+    head = ("errors per 100 texts", stage_name(before.stage), stage_name(after.stage))
+    table = Table(caption, head, table_rows, marks.signature)
+    return Plot(name, caption, "; ".join(words), 0.55 + ONE_LINE * len(rows), draw, table)
 
 
 # --- agreement of people and judges
@@ -559,6 +631,7 @@ def _add_agreement(
 ) -> None:
     shares: dict[str, dict[str, _Share]] = {}
     words = []
+    rows = []
     for run, numbers_of_run in numbers.items():
         review = None
         if comparison is not None and comparison.reviews:
@@ -577,6 +650,8 @@ def _add_agreement(
                 f"{of_run}{who} {100 * share.value:.1f} % of {share.total:,} "
                 f"(95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
             )
+            percents = tuple(f"{100 * value:.1f}" for value in (share.value, low, high))
+            rows.append((run, who, f"{share.total:,}", *percents))
         if shares_of_run:
             shares[run] = shares_of_run
     if not shares:
@@ -586,10 +661,10 @@ def _add_agreement(
 
     def draw(figure: Figure, axes: Axes) -> None:
         for number, (run, shares_of_run) in enumerate(shares.items()):
-            colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
-            label = _short(run) if len(shares) > 1 else "_"
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            label = short(run) if len(shares) > 1 else "_"
             for who, share in shares_of_run.items():
-                height = pairs.index(who) + _shift(number, len(shares))
+                height = pairs.index(who) + shift(number, len(shares))
                 low, high = share.interval
                 axes.hlines([height], 100 * low, 100 * high, color=colour, linewidth=0.9)
                 axes.plot([100 * share.value], [height], color=colour, marker=marker, linestyle="none", label=label)
@@ -598,74 +673,17 @@ def _add_agreement(
         for who in pairs:
             totals = [shares_of_run[who].total for shares_of_run in shares.values() if who in shares_of_run]
             number_of_edits = f" ({totals[0]:,})" if len(shares) == 1 else ""
-            labels.append(_short(who, 30) + number_of_edits)
-        _label_rows(axes, labels)
+            labels.append(short(who, 30) + number_of_edits)
+        label_rows(axes, labels)
         axes.set_xlim(-2, 102)
         figure.supxlabel("agreement (% of edits)")
         legend(figure, axes)
 
     caption = "How often people and judges agree on edits, with 95 % intervals"
-    height = 0.5 + len(pairs) * max(_ONE_LINE, 0.085 * len(shares))
-    drawn.append(Plot("agreement", caption, "; ".join(words), height, draw))
-
-
-# --- what all figures share
-
-
-def _short(name: str, most: int = _LONGEST_NAME) -> str:
-    """``name`` in one line, with its middle left out if it is too long: the ends of names of runs tell them apart."""
-    name = visible(name, one_line=True)
-    if len(name) <= most:
-        return name
-    half = (most - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
-
-
-def _shift(number: int, count: int) -> float:
-    """Where in its row the run ``number`` of ``count`` is drawn."""
-    return 0.7 * ((number + 0.5) / count - 0.5)
-
-
-def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
-    """Labels of rows from top to bottom."""
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-
-
-def legend(figure: Figure, axes: Axes) -> None:
-    """The legend above the axes, in as many columns as fit; the figure grows by it."""
-    handles, labels = axes.get_legend_handles_labels()
-    if not labels:
-        return
-    columns = max(1, int(WIDTH / (0.45 + _LETTER * max(map(len, labels)))))
-    columns = min(columns, len(labels))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
-    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * -(-len(labels) // columns))
-
-
-def _amount(value: float, _: float) -> str:
-    """An amount of dollars or tokens on an axis."""
-    return f"{value:,.10g}"
-
-
-@contextmanager
-def _drawn(plot: Plot, *, salt: str) -> Iterator[Figure]:
-    """The figure of ``plot``, drawn in the style of this module whatever the user's matplotlib is set to."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        matplotlib.rcParams["svg.hashsalt"] = salt
-        figure = Figure(figsize=(WIDTH, plot.height), layout="constrained")
-        axes = figure.add_subplot()
-        plot.draw(figure, axes)
-        for artist in axes.get_children():
-            artist.set_clip_on(False)
-        yield figure
+    height = 0.5 + len(pairs) * max(ONE_LINE, 0.085 * len(shares))
+    head = ("run", "who", "edits", "agreement %", "from", "to")
+    table = Table(caption, head, tuple(rows), "from, to: Wilson's 95 % interval", labels=2)
+    drawn.append(Plot("agreement", caption, "; ".join(words), height, draw, table))
 
 
 def plots_of_pairs(comparisons: Sequence[RunComparison], runs: Sequence[StagedRun], *, shared: bool = False) -> Plots:
@@ -726,7 +744,7 @@ def _save(plots: Plots, folder: Path) -> list[str]:
     remarks = []
     for plot in plots.drawn:
         (folder / f"{plot.name}.svg").write_text(as_svg(plot), encoding="utf-8")
-        with _drawn(plot, salt=plot.name) as figure, warnings.catch_warnings(record=True) as caught:
+        with figure_of(plot, salt=plot.name) as figure, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             figure.savefig(
                 folder / f"{plot.name}.pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
@@ -736,28 +754,3 @@ def _save(plots: Plots, folder: Path) -> list[str]:
                 f"{plot.name}.pdf: its font lacks some characters of names, which are boxes there; the SVG has them"
             )
     return remarks
-
-
-def as_svg(plot: Plot) -> str:
-    """The figure as SVG, with its numbers in words."""
-    output = io.StringIO()
-    metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    with _drawn(plot, salt=plot.name) as figure, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # the SVG has texts, not glyphs
-        figure.savefig(output, format="svg", metadata=metadata)
-    label = plain(f"{plot.caption}. {plot.summary}")
-    return output.getvalue().replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-
-
-def inline_svg(plot: Plot) -> str:
-    """The figure as an element of a page: in the page's colours and font, as wide as its place, with ids of its own."""
-    svg = as_svg(plot)
-    svg = svg[svg.index("<svg") :]
-    for markup in _ONLY_IN_FILES:
-        svg = markup.sub("", svg)
-    svg = re.sub(r"font: (\S+) [^;\"]*", r"font-size: \1", svg)
-    prefix = hashlib.sha256(plot.name.encode()).hexdigest()[:8]
-    svg = re.sub(r'(id="|href="#)', rf"\g<1>f{prefix}-", svg)
-    for colour, in_page in _PAGE_COLOURS.items():
-        svg = svg.replace(colour, in_page)
-    return svg

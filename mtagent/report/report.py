@@ -25,7 +25,7 @@ from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report import plots, tables
+from mtagent.report import drawing, plots, tables
 from mtagent.report.figures import Figures, differences
 from mtagent.report.page import ReportedRun
 from mtagent.report.page import pieces as page
@@ -109,7 +109,7 @@ def write_report(
     if options.figures is not None:
         folder = plots.folder_for(options.figures, staged_runs, database, force=force)
     remarks = []
-    if form == "html" and not plots.is_available():
+    if form == "html" and not drawing.is_available():
         remarks.append(f"the report has no figures: {MissingExtra('drawing them', 'figures')}")
     with spooled_copies(options.reads) as copies:
         if options.reference:
@@ -325,6 +325,7 @@ def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = N
         yield f"\n{compare_tables.shown(comparison, 'markdown', level=2)}\n"
     # Each table with a line below it.
     sections = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
+    sections.append((tables.edit_categories_table(figures.edits), ""))
     for marks in figures.marks:
         signature = ""
         if marks.signature:

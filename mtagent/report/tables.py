@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from mtagent.chain.fates import KINDS, OUTCOMES
 from mtagent.records import Severity
-from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread
+from mtagent.report.figures import Costly, EditGroup, FailedSegment, Figures, Flow, Marks, Spread
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Bar, Table
@@ -44,8 +45,8 @@ def stage_name(stage: str) -> str:
 
 
 def gallery(figures: Figures, spread: Spread | None) -> list[Table]:
-    """The tables on the page, most telling first, without empty ones."""
-    tables = [flow_table(figures.flow)]
+    """The tables that the page has beside those of its charts, most telling first, without empty ones."""
+    tables = []
     if spread is not None:
         tables.append(spread_table(spread))
     tables.append(edits_table(figures.flow))
@@ -101,6 +102,28 @@ def edits_table(flow: Flow) -> Table:
             start += count
     head = ("stage", "what became of them", "edits", "share")
     return _table("What became of the edits", head, rows, labels=2)
+
+
+NO_ERROR = "no error named"
+NO_SEVERITY = "reworded"
+NOT_APPLIED = "not applied"
+
+
+def edit_categories_table(groups: Sequence[EditGroup]) -> Table:
+    """Edits by category and severity of the errors that they correct; the last columns are of all severities."""
+    rows_by_category: dict[str, Counter[str]] = {}
+    totals = Counter[str]()
+    for group in groups:
+        counts = Counter({group.severity or NO_SEVERITY: group.applied, NOT_APPLIED: group.others})
+        rows_by_category.setdefault(group.category or NO_ERROR, Counter()).update(counts)
+        totals.update(counts)
+    names = [name for name in (*_WORST_FIRST, NO_SEVERITY, NOT_APPLIED) if totals[name]]
+    rows = []
+    for category, counts in rows_by_category.items():
+        cells = [f"{counts[name]:,}" for name in names]
+        rows.append((category, *cells, f"{counts.total():,}"))
+    note = "the columns of severities count applied edits"
+    return Table("Edits by category and severity", ("category", *names, "all edits"), tuple(rows), note)
 
 
 def few_rated(marks: Marks) -> dict[str, str]:

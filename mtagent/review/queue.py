@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.chain.decided_text import Decided, DecidedRun, findings, numbered
 from mtagent.chain.guards import Damage
+from mtagent.config import Config
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead
-from mtagent.learning.runs import decided_edits
+from mtagent.learning.labelling import next_edits
+from mtagent.learning.runs import EditLabels, all_edits, decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
-from mtagent.report.packing import changes, packed
+from mtagent.report.packing import changes, packed, units
+from mtagent.review.tracked import codes_of_pieces, tracked
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
+from mtagent.text.markup import InlineCode, inline_codes
+from mtagent.text.scripts import runs_right_to_left
 
 # The chance that something is wrong, for each kind of doubt.
 _NO_TRANSLATION = 1.0
@@ -132,6 +137,15 @@ def _chance(doubt: Doubt, typical_differences: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(max(-50.0, min(50.0, -evidence))))
 
 
+class SegmentDecisions(NamedTuple):
+    """The ``decisions`` on a segment at ``position``, whose ``version`` and fingerprint ``seen`` were shown."""
+
+    position: int
+    version: int
+    seen: str
+    decisions: Sequence[Decision]
+
+
 class ReviewQueue:
     """Runs to decide on, by one person. It is used by one thread, as the store is."""
 
@@ -155,13 +169,14 @@ class ReviewQueue:
         except StoreError as error:
             return str(error)
 
-    def segments(self) -> int:
-        """The number of segments of all runs."""
-        total = 0
+    def segments(self) -> tuple[int, int]:
+        """The number of segments of all runs, and of those that were changed or that a change was proposed for."""
+        total = changed = 0
         for opened in self._runs:
             counts = opened.run.counts()
             total += counts.done + counts.failed
-        return total
+            changed += counts.changed + counts.rejected
+        return total, changed
 
     def rows(self, run: int, after: int) -> list[PlainData]:
         """The next segments of a run ``after`` a position, as plain data; none at the end.
@@ -228,6 +243,40 @@ class ReviewQueue:
             raise DecidedElsewhere(f"segment {chain.segment.id} was decided on elsewhere meanwhile; look at it again")
         checked = opened.checked(chain, signed, history)
         return opened.log.append([(position, checked)], expected={position: version})[position]
+
+    def decide_all(self, run: int, batch: Sequence[SegmentDecisions]) -> list[PlainData]:
+        """Store the decisions on each segment of the ``batch`` that is still as it was shown.
+
+        For each segment, returns its state and the ids of the decisions ``made``. Segments that were decided on or
+        done again meanwhile have none. All decisions of a batch are written together, or none. Raises
+        :class:`ConfigError` for a decision that cannot be made.
+        """
+        opened = self._opened(run)
+        placed: list[tuple[int, Decision]] = []
+        expected: dict[int, int] = {}
+        for entry in batch:
+            self._run(run, entry.position)
+            chain = opened.run.chain_at(entry.position)
+            history = list(opened.log.history(entry.position))
+            version = history[-1].id if history else 0
+            if version != entry.version or fingerprint(chain) != entry.seen or entry.position in expected:
+                continue
+            expected[entry.position] = version
+            for decision in entry.decisions:
+                signed = decision.model_copy(update={"segment": chain.segment.id, "who": self.who})
+                checked = opened.checked(chain, signed, history)
+                history.append(checked)
+                placed.append((entry.position, checked))
+        versions = opened.log.append(placed, expected=expected) if placed else {}
+        states = []
+        for entry in batch:
+            made: list[int] = []
+            last = versions.get(entry.position)
+            if last is not None:  # the decisions on a segment were written one after the other
+                made = list(range(last - len(entry.decisions) + 1, last + 1))
+            result, version = self.segment(run, entry.position)
+            states.append({"run": run, "position": entry.position, "made": made, **status_data(result, version)})
+        return states
 
     def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
@@ -301,8 +350,10 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "source_lang": segment.source_lang,
         "target_lang": segment.target_lang,
         "source": segment.source,
+        "source_codes": codes_data(segment.source),
         "given": chain.given,
         "proposed": proposed,
+        "gain": _expected_gain(chain),
         "state": _distinct([chain.state]),
         "guard": _distinct(guards),
         "category": _distinct(categories),
@@ -310,6 +361,15 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "stage": _distinct(stages),
         "document": _distinct([segment.document]),
     }
+
+
+def _expected_gain(chain: Chain) -> tuple[float, float] | None:
+    """What the gate expected of the last change that it weighed: the gain, and the chance that people prefer it."""
+    for step in reversed(chain.steps):
+        cause = step.cause
+        if isinstance(cause, GainCause) and cause.gain is not None and cause.chance is not None:
+            return round(cause.gain, 4), round(cause.chance, 4)
+    return None
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:
@@ -330,12 +390,30 @@ def status_data(result: Decided, version: int) -> PlainData:
         extent = "no"
     return {
         "text": result.text,
+        "text_codes": codes_data(result.text),
         "seen": fingerprint(result.chain),
         "version": version,
         "decided": extent,
         "verdict": last.verdict if last else None,
         "findings": len(result.findings),
     }
+
+
+def codes_data(text: str) -> list[tuple[int, int, str]]:
+    """The inline codes of ``text``: where each begins and ends, in UTF-16 code units, and what it is."""
+    return _placed(text, inline_codes(text))
+
+
+def _placed(text: str, codes: Iterable[InlineCode]) -> list[tuple[int, int, str]]:
+    places = []
+    for code in codes:
+        start = units(text[: code.start])
+        places.append((start, start + units(text[code.start : code.end]), code.meaning))
+    return places
+
+
+def _direction(language: str) -> str:
+    return "rtl" if runs_right_to_left(language) else "ltr"
 
 
 def segment_data(result: Decided) -> PlainData:
@@ -354,10 +432,19 @@ def segment_data(result: Decided) -> PlainData:
             "alone": row.alone,
             "guards": row.edit.guards,
             "changes": changes(row.edit.old, row.edit.new, language),
+            "codes": [codes_data(row.edit.old), codes_data(row.edit.new)],
             "decision": _decision_data(row.decision),
         })  # fmt: skip
+    pieces = []
+    tracked_pieces = tracked(chain)
+    for piece, codes in zip(tracked_pieces, codes_of_pieces(tracked_pieces), strict=True):
+        pieces.append((piece.text, piece.brought, piece.taken, _placed(piece.text, codes)))
     return {
         "chain": packed(chain),
+        "pieces": pieces,
+        "given_codes": codes_data(given),
+        "directions": [_direction(chain.segment.source_lang), _direction(language)],
+        "judged": [opinion_of_step(step) for step in chain.steps],
         "left": [_uncorrected(step) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
@@ -367,6 +454,43 @@ def segment_data(result: Decided) -> PlainData:
         "found": [damage.model_dump() for damage in result.findings],
         "stale": len(result.stale),
     }
+
+
+def opinion_of_step(step: Step) -> str:
+    """What judges and gate think of a step's change, for people who know neither; empty if nobody was asked."""
+    judgements = judgements_of(step.cause)
+    if not judgements:
+        return ""
+    if len(judgements) == 1:
+        sentence = f"The judge {_preference(judgements[0])}."
+    else:
+        preferences = Counter(_preference(judgement) for judgement in judgements)
+        parts = []
+        for preference, count in preferences.most_common():
+            parts.append(f"{counted(count, 'judge')}: {preference}")
+        sentence = f"{'; '.join(parts)}."
+    if isinstance(step.cause, GainCause) and step.cause.gain is not None:
+        sentence += f" Expected gain: {step.cause.gain:+.2g} points."
+    if len(step.edits) > 1:
+        sentence += " That is about all edits of the step together."
+    return sentence
+
+
+def _preference(judgement: Judgement) -> str:
+    if judgement.contradicts_itself:
+        return "cannot tell the texts apart"
+    if judgement.choices:
+        if judgement.difference == 0:
+            return "sees hardly any difference"
+        text = "new" if judgement.difference == 1 else "old"
+        orders = "" if len(judgement.choices) == 1 else ", in both orders"
+        return f"prefers the {text} text{orders}"
+    if judgement.gain is None:
+        return "gave no answer"
+    if judgement.gain == 0:
+        return f"scores both texts {judgement.after:g}"
+    text = "new" if judgement.gain > 0 else "old"
+    return f"prefers the {text} text ({judgement.before:g} → {judgement.after:g})"
 
 
 def _decision_data(decision: Decision | None) -> PlainData | None:
@@ -424,3 +548,13 @@ def gate_data(store: Store, name: str) -> PlainData:
         "# then the command that made the run, with --calibration gate.json and another -o",
     ]
     return {"words": words, "commands": commands}
+
+
+_MOST_LABELLED = 200
+
+
+def worth_labelling_of(store: Store, name: str) -> list[str]:
+    """The ids of the segments whose decisions would teach the gate most, best first; raises as :func:`all_edits`."""
+    labels = EditLabels.of_decisions(store, name)
+    edits = next_edits(all_edits(Config(store=Path(store.database.path)), name, labels), _MOST_LABELLED)
+    return list(dict.fromkeys(edit.pair.segment.id for edit in edits.edits))

@@ -1,7 +1,7 @@
 // The page of a review: a queue of segments, one of them open, and decisions on it, which saving.js saves.
 
 const PAGE = 50;
-const AROUND = 60; // characters shown around an edit
+const EXCERPT = 120; // characters of a text in the queue
 const POLL = 4000;
 const PAUSE = 250;
 const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
@@ -16,13 +16,18 @@ const FILTERS = {
   decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
   stage: ["Stage", STAGES], document: ["Document"], run: ["Run"],
 };
-const ORDERS = { worth: "most worth a look first", position: "order of the run" };
+const ORDERS = {
+  worth: "most worth a look first", gain: "highest expected gain first", doubt: "least certain gain first",
+  labels: "best for the gate to learn from", position: "order of the run",
+};
+const MOST_AT_ONCE = 500; // segments that are decided on with one request
 const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Object.keys(FILTERS).map((name) => [name, ""])) });
 
 let store = ""; // what tells it from other stores
 let runs = [];
 let rows = []; // those that were read so far, the most doubtful first
-let total = 0; // segments of all runs
+let [total, changed] = [0, 0]; // segments of all runs, and those that were changed or may be
+let ranks = new Map(); // how much the gate can learn from segments: their places, the best first
 let arrived = []; // rows that were read and are not shown yet
 let [readRun, readUpTo] = [0, -1]; // where the next rows begin
 let isComplete = false; // whether all rows were read
@@ -39,6 +44,7 @@ const byKey = new Map();
 let undoable = [];
 const left = new Map(); // texts that were left without saving, for those who come back
 
+const phone = matchMedia("(max-width: 47.99rem)"); // as in review.css
 const keyOf = (row) => `${row.run}/${row.position}`;
 const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
 const announce = (words) => { byId("live").textContent = words; };
@@ -70,6 +76,7 @@ function enqueue(row, segment, decision) {
 async function undo() {
   const last = undoable.pop();
   if (!last) return announce("There is nothing to undo in this window");
+  if (last.together) return undoTogether(last.together);
   const { row, edit, former, key } = last;
   if (row !== current) await open(row);
   announce(`Undone on segment ${nameOf(row)}`);
@@ -104,8 +111,118 @@ async function judge(verdict, whole = false) {
   else goOn();
 }
 
+// --- deciding on several segments together
+
+const isChanged = (row) => ["changed", "rejected"].includes(row.state[0]);
+
+/** Send decisions on several segments; ``entries`` are rows with the decisions on each. False if it did not work. */
+async function decideTogether(entries, tell) {
+  while (pending.length > 0 && !trouble) await new Promise((resume) => { setTimeout(resume, 20); });
+  if (pending.length > 0) return null;
+  const made = [];
+  for (let run = 0; run < runs.length; run += 1) {
+    const ofRun = entries.filter(({ row }) => row.run === run);
+    for (let start = 0; start < ofRun.length; start += MOST_AT_ONCE) {
+      tell(`${start.toLocaleString("en")} of ${counted(ofRun.length, "segment")}`);
+      const part = ofRun.slice(start, start + MOST_AT_ONCE);
+      const segments = part.map(({ row, decisions }) => ({ position: row.position, version: row.version, seen: row.seen, decisions }));
+      const states = await ask("decide-all", { run, segments }).catch(explain);
+      if (!states) return made;
+      for (const [index, state] of states.entries()) {
+        const { made: numbers, position, run: _, ...status } = state;
+        Object.assign(part[index].row, status, { haystack: undefined });
+        details.delete(keyOf(part[index].row));
+        if (numbers.length > 0) made.push({ ...part[index], numbers });
+      }
+    }
+  }
+  return made;
+}
+
+/** Show what was decided on several segments, and let one undo take it back. */
+async function showTogether(made, words) {
+  if (made === null) return announce("Nothing was decided: other decisions are not saved yet");
+  if (made.length > 0) undoable.push({ together: made });
+  change({});
+  showProgress();
+  if (current && !writing) {
+    const segment = await fetched(current).catch(explain);
+    if (segment) show(segment);
+  }
+  offer(`${counted(made.length, "segment")} ${words}. `, made.length > 0 && [["Undo", undo]]);
+}
+
+async function undoTogether(made) {
+  const entries = made.map(({ row, decisions, numbers }) => ({
+    row, decisions: decisions.map(({ edit }, index) => ({ edit, verdict: "undecided", withdraws: numbers[index] })).reverse(),
+  }));
+  const undone = await decideTogether(entries, announce);
+  await showTogether(undone, "undone");
+  undoable.pop(); // an undo is not undone
+  const missed = made.filter(({ row }) => !undone?.some((other) => other.row === row));
+  if (missed.length > 0 && trouble) undoable.push({ together: missed });
+}
+
+/** What accepting or rejecting everything that is shown is about. */
+const openRows = (verdict) => matching.filter((row) => row.decided !== "all" && (verdict === "accept" || row.text !== (row.given ?? "")));
+
+function askAll() {
+  const count = openRows("accept").length;
+  byId("sure-title").textContent = `Decide on ${counted(count, "undecided segment")} of the queue together?`;
+  for (const verdict of ["accept", "reject"]) {
+    const rows = openRows(verdict);
+    byId(`${verdict}-all`).textContent = `${verdict === "accept" ? "Accept" : "Reject"} ${rows.length.toLocaleString("en")}`;
+    byId(`${verdict}-all`).disabled = rows.length === 0;
+  }
+  byId("doing").textContent = "";
+  byId("sure").showModal();
+}
+
+async function decideAll(verdict) {
+  const entries = openRows(verdict).map((row) => ({ row, decisions: [{ edit: null, verdict }] }));
+  for (const button of byId("sure").querySelectorAll("button")) button.disabled = true;
+  const made = await decideTogether(entries, (words) => { byId("doing").textContent = words; });
+  for (const button of byId("sure").querySelectorAll("button")) button.disabled = false;
+  byId("sure").close();
+  await showTogether(made, SAID[verdict]);
+}
+
+/** Say something above the buttons, with things to do about it. */
+function offer(words, buttons = []) {
+  const place = byId("offer");
+  place.hidden = words === "";
+  place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
+    buttonOf(() => { offer(""); action(); }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
+  ]), buttonOf(() => offer(""), { class: "quiet", "aria-label": "Close" }, "✕"));
+}
+
+let alike = null; // what the key "s" does
+
+/** Offer to decide other segments with the same source and the same edits as ``row`` has been decided. */
+function offerAlike(row) {
+  const proposed = JSON.stringify(row.proposed);
+  const others = rows.filter((other) => other !== row && other.source === row.source && other.decided === "no" &&
+    other.given === row.given && JSON.stringify(other.proposed) === proposed);
+  const segment = details.get(keyOf(row));
+  alike = null;
+  if (others.length === 0 || !segment?.edits) {
+    offer("");
+    return;
+  }
+  const same = (edit, { verdict, text }) => ({ edit, verdict, ...(verdict === "text" && { text }) });
+  const decisions = segment.edits.filter((item) => item.decision).map((item) => same(item.number, item.decision));
+  if (segment.decision) decisions.push(same(null, segment.decision));
+  alike = async () => {
+    alike = null;
+    const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
+    await showTogether(await decideTogether(entries, announce), "decided the same way");
+  };
+  offer(`${others.length.toLocaleString("en")} more with this source and these edits: `, [["Decide the same way ", () => alike?.(), "s"]]);
+}
+
 /** On to the next undecided segment, or to the first one if rows were added meanwhile. */
 function goOn() {
+  if (current?.decided === "all") offerAlike(current);
   const place = hasNewRows && state.sort === "worth" ? -1 : matching.indexOf(current);
   hasNewRows = false;
   const next = matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
@@ -185,7 +302,6 @@ async function open(row, { focus = false } = {}) {
     shownSince = performance.now();
     if (focus) {
       byId("segment-title").focus({ preventScroll: true });
-      byId("segment").scrollTop = 0;
       if (byId("segment").getBoundingClientRect().top < 0) byId("segment").scrollIntoView();
     }
     const place = matching.indexOf(row);
@@ -195,157 +311,9 @@ async function open(row, { focus = false } = {}) {
     if (current !== row) return;
     byId("segment").removeAttribute("aria-busy");
     byId("segment-title").textContent = `Segment ${nameOf(row)}`;
+    byId("why").textContent = "";
     byId("body").replaceChildren();
   }
-}
-
-const quoted = (text, language) => element("span", { lang: language, dir: "auto", class: "quoted" }, text);
-const titledPart = (title, ...children) => element("section", { class: "part" }, element("h3", {}, title), ...children);
-const findings = (found) => (found.length === 0 ? [element("li", { class: "fine" }, "The guards find nothing.")]
-  : found.map((damage) => element("li", {}, badge(damage.guard, "flagged"), " ", element("span", { dir: "auto" }, damage.detail))));
-
-function show(segment) {
-  const { chain } = segment;
-  const row = byKey.get(keyOf(segment));
-  readable = row;
-  byId("segment").removeAttribute("aria-busy");
-  const focused = byId("body").contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
-  const about = target(segment);
-  byId("segment-title").replaceChildren(element(
-    "span", {}, "Segment ", element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
-    badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"), " ",
-    segment.decision && badge(`segment ${SAID[segment.decision.verdict]}${segment.decision.who ? ` by ${segment.decision.who}` : ""}`, "decided"),
-  ));
-  const given = chain.given ?? row.given;
-  const panel = (label, children, language, length) => element("div", { class: "panel" }, element("h3", {}, label), block(children, language, length, label));
-  const changed = segment.text !== (given ?? "");
-  const steps = chain.steps ?? [];
-  let before = chain.given ?? "";
-  let number = 0;
-  const parts = steps.map((step, index) => {
-    const part = stepPart(segment, step, before, number, about, segment.left[index]);
-    before = step.text ?? before;
-    number += step.edits?.length ?? 0;
-    return part;
-  });
-  const known = definitions([
-    ["Document", chain.document], ["Domain", chain.domain], ["Notes", chain.notes], ["Context", chain.context], ["Reference", chain.reference],
-  ]);
-  byId("body").replaceChildren(...[
-    row.why.length > 0 && element("p", { class: "why" }, element("span", { class: "label" }, "Worth a look: "), row.why.join("; ")),
-    conflictPart(segment),
-    element(
-      "div", { class: "texts" },
-      element("div", {}, panel(`Source (${chain.source_lang})`, chain.source, chain.source_lang, chain.source.length),
-        segment.terms.length > 0 && element("p", { class: "small", dir: "auto" }, `Glossary: ${segment.terms.join("; ")}`)),
-      element("div", {}, changed && panel("Before", given ?? "", chain.target_lang, (given ?? "").length), writing ? writingPart(chain) : panel(
-        changed ? `After (${chain.target_lang})` : `Translation (${chain.target_lang})`,
-        changed ? changeNodes(given ?? "", segment.text, segment.changes) : segment.text, chain.target_lang, segment.text.length,
-      ), !writing && wholePart(segment)),
-    ),
-    !writing && segment.found.length > 0 && titledPart("The guards have against the text", element("ul", { class: "found" }, findings(segment.found))),
-    segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
-    parts,
-    known && titledPart("Known about it", known),
-    contextPart(row),
-  ].flat().filter(present));
-  byId("actions").hidden = writing !== null;
-  byId("target").textContent = about ? `Edit ${about.number} of ${segment.edits.length}` : "The whole segment";
-  const again = focused && byId("body").querySelector(`[data-focus="${focused}"]`);
-  if (focused && !writing) (again ?? byId("segment-title")).focus({ preventScroll: true });
-}
-
-function buttonOf(action, attributes, ...words) {
-  const made = element("button", { type: "button", ...attributes }, ...words);
-  made.addEventListener("click", action);
-  return made;
-}
-
-function wholePart(segment) {
-  const is = (verdict) => ({ class: "quiet", "data-focus": verdict, "aria-pressed": String(segment.decision?.verdict === verdict) });
-  return element(
-    "p", { class: "buttons whole" },
-    buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
-    (segment.edits.length > 0 || segment.only_whole) && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
-    segment.only_whole && element("span", { class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
-  );
-}
-
-function writingPart(chain) {
-  const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
-  const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
-  return element(
-    "div", { class: "panel writing" }, element("h3", {}, element("label", { for: "own" }, `Your text (${chain.target_lang})`)), writing,
-    element("p", { class: "buttons" }, save, " ", leave),
-    element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
-    element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
-  );
-}
-
-/** A step: what it did, why, how it was judged, and its edits. */
-function stepPart(segment, step, before, first, about, left) {
-  const errors = errorsOf(step);
-  const ratings = (step.ratings ?? []).map((rating) => element(
-    "li", {}, `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}`, rating.explanation && [" – ", quoted(rating.explanation)],
-    rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain))),
-  ));
-  const edits = (step.edits ?? []).map((edit, index) => editPart(segment, step, edit, before, segment.edits[first + index], about));
-  return element(
-    "section", { class: `part step ${step.verdict}` },
-    element("h3", {}, STAGES[step.stage] ?? step.stage, " ", badge(step.verdict, step.verdict)),
-    element("p", { class: "reason", dir: "auto" }, step.reason),
-    edits.length > 0 && element("ol", { class: "cards" }, edits),
-    step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
-      block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
-    left.length > 0 && [
-      element("p", { class: "small" }, "Left as it is:"),
-      element("ul", { class: "errors" }, left.map((number) => errorItem(errors[number], segment.chain))),
-    ],
-    ratings.length > 0 && element("details", { open: edits.length + left.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
-  );
-}
-
-/** The errors that a step edited or tried to edit. */
-const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
-
-function editPart(segment, step, edit, before, item, about) {
-  const row = byKey.get(keyOf(segment));
-  const language = segment.chain.target_lang;
-  const error = edit.span ?? errorsOf(step)[edit.error];
-  const [start, end] = edit.at ?? [0, 0];
-  const lead = edit.at ? before.slice(Math.max(0, start - AROUND), start).replace(/^\S{0,20}\s(?=\S)/, start > AROUND ? "… " : "$&") : "";
-  const tail = edit.at ? before.slice(end, end + AROUND).replace(/(?<=\S)\s\S{0,20}$/, end + AROUND < before.length ? " …" : "$&") : "";
-  const button = (verdict, words) => {
-    const pressed = item.decision?.verdict === verdict;
-    const attributes = { class: `quiet ${verdict}`, "data-focus": `${item.number}-${verdict}`, "aria-pressed": String(pressed) };
-    return buttonOf(() => row === readable && decide(row, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
-  };
-  const is = about === item;
-  const card = element(
-    "li", { class: `card${is ? " current" : ""}`, "aria-current": is && "true", value: item.number },
-    element("p", { class: "head" }, element("strong", {}, `Edit ${item.number}`), " ", OUTCOMES[edit.outcome] ?? edit.outcome, " ",
-      item.decision && badge(SAID[item.decision.verdict] + (item.decision.who ? ` by ${item.decision.who}` : ""), `decided ${item.decision.verdict}`),
-      item.alone && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
-    element("p", { class: "text", lang: language, dir: "auto" }, element("span", { class: "around" }, lead), changeNodes(edit.old, edit.new, item.changes), element("span", { class: "around" }, tail)),
-    error && element("p", { class: "small" }, badge(error.severity, error.severity), " ", error.category, error.explanation && [" – ", quoted(error.explanation)]),
-    edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
-    item.remark && element("p", { class: "small remark" }, `This edit ${item.remark}`),
-  );
-  card.addEventListener("click", (event) => {
-    if (event.target.closest("button") || !item.alone || String(getSelection()) !== "") return;
-    chosen = item.number;
-    show(segment);
-  });
-  return card;
-}
-
-function contextPart(row) {
-  const near = [-2, -1, 1, 2].map((by) => byKey.get(keyOf({ run: row.run, position: row.position + by })))
-    .filter((other) => other && other.document[0] === row.document[0]);
-  return near.length > 0 && titledPart("Before and after it", element("ol", { class: "near" }, near.map((other) => element(
-    "li", { class: other.position < row.position ? "former" : "later" },
-    element("p", { class: "text source", lang: other.source_lang, dir: "auto" }, other.source), element("p", { class: "text", lang: other.target_lang, dir: "auto" }, other.text),
-  ))));
 }
 
 // --- the queue
@@ -357,14 +325,14 @@ function listed(row) {
   const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
   const choose = () => {
     open(row, { focus: true });
-    if (innerWidth < 768) byId("queue").open = false;
+    if (phone.matches) byId("queue").open = false;
   };
   return element("li", {}, buttonOf(
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
-    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, row.text.slice(0, 120)),
+    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, codedNodes(row.text.slice(0, EXCERPT), codesWithin(row.text_codes, 0, EXCERPT))),
   ));
 }
 
@@ -380,15 +348,38 @@ function showList(page) {
 }
 
 function showProgress() {
-  const done = rows.reduce((sum, row) => sum + (row.decided === "all" ? 1 : 0), 0);
+  let [done, all] = [0, 0];
+  for (const row of rows) {
+    if (!isChanged(row)) continue;
+    all += 1;
+    if (row.decided === "all") done += 1;
+  }
   const bar = byId("bar");
-  [bar.max, bar.value] = [Math.max(1, isComplete ? rows.length : total), done];
-  byId("progress").textContent = `${done.toLocaleString("en")} of ${counted(isComplete ? rows.length : total, "segment")} decided`;
+  if (!isComplete) all = Math.max(all, changed);
+  [bar.max, bar.value] = [Math.max(1, all), done];
+  byId("progress").textContent = all === 0 ? "no segment was changed" : `${done.toLocaleString("en")} of ${counted(all, "changed segment")} decided`;
 }
 
 function haystack(row) {
   row.haystack ??= folded([row.id, row.source, row.given ?? "", row.text, ...row.proposed].join("\n\u0000\n"));
   return row.haystack;
+}
+
+const rankOf = (row) => ranks.get(`${row.run}/${row.id}`) ?? Infinity;
+const chanceOf = (row) => (row.gain ? Math.abs(row.gain[1] - 0.5) : Infinity);
+const SORTS = {
+  position: (a, b) => a.run - b.run || a.position - b.position,
+  gain: (a, b) => (b.gain?.[0] ?? -Infinity) - (a.gain?.[0] ?? -Infinity) || (b.gain?.[1] ?? 0) - (a.gain?.[1] ?? 0) || b.worth - a.worth,
+  doubt: (a, b) => (chanceOf(a) === chanceOf(b) ? b.worth - a.worth : chanceOf(a) - chanceOf(b)),
+  labels: (a, b) => (rankOf(a) === rankOf(b) ? b.worth - a.worth : rankOf(a) - rankOf(b)),
+};
+
+/** From which segments the gate can learn most; requested when the queue is to have that order. */
+async function readRanks() {
+  const ids = await ask("worth-labelling").catch(explain);
+  if (!ids) return;
+  ranks = new Map(ids.flatMap((ofRun, run) => ofRun.map((id, place) => [`${run}/${id}`, place])));
+  change({});
 }
 
 const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? [row.decided] : row[name]);
@@ -398,20 +389,47 @@ function change(changes) {
   const needle = folded(state.q);
   const asked = Object.keys(FILTERS).filter((name) => state[name] !== "");
   matching = rows.filter((row) => (needle === "" || haystack(row).includes(needle)) && asked.every((name) => valuesOf(row, name).includes(state[name])));
-  if (state.sort === "position") matching.sort((a, b) => a.run - b.run || a.position - b.position);
+  const order = SORTS[state.sort];
+  if (order) matching.sort(order);
   if (search.value !== state.q) search.value = state.q;
   for (const select of byId("choices").querySelectorAll("select")) select.value = state[select.name];
   let words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;
   if (matching.length === 0) words = "No segment is like that";
+  const isAll = Object.entries(DEFAULTS).every(([name, value]) => state[name] === value);
+  byId("clear").hidden = isAll;
+  const open = matching.reduce((sum, row) => sum + (row.decided === "all" ? 0 : 1), 0);
+  byId("together").hidden = isAll && open === 0;
+  byId("decide-all").hidden = open === 0;
+  byId("decide-all").textContent = `Decide all ${open.toLocaleString("en")} …`;
+  showInAddress(isAll);
   byId("hits").textContent = isComplete ? words : `${words}; reading the rest of ${total.toLocaleString("en")}`;
   showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
 }
+
+/** Filters and order are in the address, for those who come back or share it. The address's secret never is. */
+function showInAddress(isAll) {
+  const said = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
+  const hash = isAll ? "" : `#${new URLSearchParams(said)}`;
+  if (location.hash !== hash) history.replaceState(null, "", location.pathname + hash);
+}
+
+function stateIn(address) {
+  const read = new URLSearchParams(address);
+  return Object.fromEntries(Object.entries(DEFAULTS).map(([name, usual]) => [name, read.get(name) ?? usual]));
+}
+
+/** What the part of the address behind # is: filters, or the secret that lets the page in. */
+const hasFilters = (address) => address.includes("=");
+const isSecret = (address) => /^[\w-]{40,}$/.test(address);
 
 function setUpFilters() {
   byId("choices").replaceChildren();
   const add = (name, label, options) => {
     const select = element("select", { id: `filter-${name}`, name }, options.map(([value, words]) => element("option", { value }, words)));
-    select.addEventListener("change", () => change({ [name]: select.value }));
+    select.addEventListener("change", () => {
+      change({ [name]: select.value });
+      if (select.value === "labels") readRanks();
+    });
     byId("choices").append(element("div", {}, element("label", { for: `filter-${name}` }, label), select));
   };
   for (const [name, [label, words]] of Object.entries(FILTERS)) {
@@ -421,7 +439,8 @@ function setUpFilters() {
     const many = name === "decided" ? "" : (value) => ` (${counts.get(value).toLocaleString("en")})`;
     if (values.length > 1 || (values.length === 1 && counts.get(values[0]) < rows.length)) add(name, label, [["", "any"], ...values.map((value) => [value, `${words?.[value] ?? value}${many && many(value)}`])]);
   }
-  add("sort", "Order", Object.entries(ORDERS));
+  const hasGains = rows.some((row) => row.gain);
+  add("sort", "Order", Object.entries(ORDERS).filter(([name]) => hasGains || !["gain", "doubt"].includes(name)));
 }
 
 // --- the page at work
@@ -433,9 +452,20 @@ function step(by) {
   else announce(by > 0 ? "This is the end of the queue" : "This is the beginning of the queue");
 }
 
+/** The next or previous edit of the segment, without a decision. */
+function stepEdit(by) {
+  const segment = readable && details.get(keyOf(readable));
+  const alone = segment?.edits?.filter((edit) => edit.alone) ?? [];
+  if (writing || alone.length === 0) return;
+  const place = alone.indexOf(target(segment));
+  chosen = alone.at((place + by + alone.length) % alone.length).number;
+  show(segment);
+}
+
 const ACTIONS = {
   a: () => judge("accept"), r: () => judge("reject"), A: () => judge("accept", true), R: () => judge("reject", true), e: write, u: undo,
-  j: () => step(1), k: () => step(-1), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
+  j: () => step(1), k: () => step(-1), n: () => stepEdit(1), p: () => stepEdit(-1),
+  b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), s: () => alike?.(), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
 };
 
 function onKey(event) {
@@ -447,9 +477,11 @@ function onKey(event) {
     event.preventDefault();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId("help").open) return;
-  if (event.key === "Escape" && event.target === search) {
-    change({ q: "" });
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (event.target === search && ["Escape", "Enter"].includes(event.key)) {
+    event.preventDefault(); // Escape would empty the field; "Show all" does
+    if (event.key === "Enter" && matching.length > 0) open(matching[0], { focus: true });
+    if (phone.matches) byId("queue").open = false;
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
@@ -459,7 +491,7 @@ function onKey(event) {
     show(details.get(keyOf(readable)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
-    if (!event.repeat || "jk".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
+    if (!event.repeat || "jknp".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
   }
 }
 
@@ -533,6 +565,7 @@ async function readOn() {
     while (await readPart()) if (arrived.length >= rows.length) showArrived();
     isComplete = true;
     showArrived();
+    if (!current && matching.length > 0) open(matching[0]);
     await adopt();
     document.documentElement.dataset.complete = String(Math.round(performance.now()));
   } catch (error) {
@@ -554,14 +587,15 @@ async function showGates() {
 
 async function begin() {
   const address = location.hash.slice(1);
-  token = address || sessionStorage.getItem("token") || "";
+  if (hasFilters(address)) state = stateIn(address);
+  token = (isSecret(address) && address) || sessionStorage.getItem("token") || "";
   history.replaceState(null, "", location.pathname); // the token does not stay in the history
   setUpTheme();
   try {
     ({ token } = await ask("enter", undefined, "POST"));
     sessionStorage.setItem("token", token);
     const queue = await ask("queue");
-    [runs, total, store] = [queue.runs, queue.segments, queue.store];
+    [runs, total, changed, store] = [queue.runs, queue.segments, queue.changed, queue.store];
     await readDrafts();
     await readPart();
   } catch (error) {
@@ -572,7 +606,7 @@ async function begin() {
   byId("runs").textContent = runs.join(", ");
   document.title = `${runs.join(", ")}: mtagent review`;
   keep();
-  byId("queue").open = innerWidth >= 768;
+  byId("queue").open = !phone.matches;
   showArrived();
   navigator.locks.request(mine, () => new Promise((resolve) => { letGo = resolve; }));
   await adopt();
@@ -581,6 +615,7 @@ async function begin() {
   else byId("segment-title").textContent = "There is no segment";
   if (first && localStorage.getItem(draftOf(first)) !== null) write();
   hasNewRows = false;
+  if (state.sort === "labels") readRanks();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   readOn();
   setTimeout(poll, POLL);
@@ -592,8 +627,16 @@ byId("gate").addEventListener("toggle", showGates);
 byId("letters").checked = localStorage.getItem("letters") !== "off";
 byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
+byId("decide-all").addEventListener("click", askAll);
+for (const verdict of ["accept", "reject"]) byId(`${verdict}-all`).addEventListener("click", () => decideAll(verdict));
+addEventListener("hashchange", () => {
+  const address = location.hash.slice(1);
+  if (hasFilters(address)) change(stateIn(address));
+  else if (isSecret(address)) location.reload(); // a new server's
+});
 byId("clear").addEventListener("click", () => { change(DEFAULTS); search.focus(); });
 search.addEventListener("input", () => change({ q: search.value }));
+phone.addEventListener("change", () => { byId("queue").open = !phone.matches; });
 document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", () => { shownSince = performance.now(); });
 begin();

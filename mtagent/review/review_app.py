@@ -23,7 +23,16 @@ from starlette.responses import JSONResponse, Response
 from mtagent.errors import ConfigError, DecidedElsewhere, MtagentError, NotStored
 from mtagent.llm.reading import whole_characters
 from mtagent.records.decisions import Decision, DecisionVerdict
-from mtagent.review.queue import PlainData, ReviewQueue, gate_data, segment_data, status_data
+from mtagent.review.queue import (
+    PART,
+    PlainData,
+    ReviewQueue,
+    SegmentDecisions,
+    gate_data,
+    segment_data,
+    status_data,
+    worth_labelling_of,
+)
 from mtagent.store.store import open_existing
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, listening_socket, request_key, server_config
 
@@ -46,6 +55,7 @@ _FILES = {
     "/": ("mtagent.review", "review.html", "text/html"),
     "/review.css": ("mtagent.review", "review.css", "text/css"),
     "/saving.js": ("mtagent.review", "saving.js", "text/javascript"),
+    "/segment.js": ("mtagent.review", "segment.js", "text/javascript"),
     "/review.js": ("mtagent.review", "review.js", "text/javascript"),
     "/colours.css": ("mtagent.report", "page/colours.css", "text/css"),
     "/elements.js": ("mtagent.report", "page/elements.js", "text/javascript"),
@@ -73,6 +83,12 @@ class CheckRequest(ReviewRequest):
     text: str
 
 
+def _refuse_half_characters(text: str | None) -> str | None:
+    if text is not None and whole_characters(text) != text:
+        raise ValueError("holds half of a character (a lone surrogate)")
+    return text
+
+
 class DecisionRequest(ReviewRequest):
     """A decision on a segment whose ``version`` and fingerprint ``seen`` were shown."""
 
@@ -85,12 +101,40 @@ class DecisionRequest(ReviewRequest):
     withdraws: int | None = None
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
-    @field_validator("text", "reason")
-    @classmethod
-    def _whole_characters(cls, text: str | None) -> str | None:
-        if text is not None and whole_characters(text) != text:
-            raise ValueError("holds half of a character (a lone surrogate)")
-        return text
+    _whole_characters = field_validator("text", "reason")(_refuse_half_characters)
+
+
+class BatchDecision(BaseModel):
+    """One decision of a batch."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    edit: int | None = None
+    verdict: DecisionVerdict
+    text: str | None = None
+    withdraws: int | None = None
+
+    _whole_characters = field_validator("text")(_refuse_half_characters)
+
+
+class BatchSegment(BaseModel):
+    """A segment whose ``version`` and fingerprint ``seen`` were shown, and the decisions on it, in order."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    position: int
+    version: int
+    seen: str
+    decisions: list[BatchDecision] = Field(min_length=1, max_length=1000)
+
+
+class BatchRequest(BaseModel):
+    """Decisions on several segments of one run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run: int
+    segments: list[BatchSegment] = Field(min_length=1, max_length=PART)
 
 
 class PageAccess:
@@ -214,7 +258,14 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
 
     @routes.get("/queue")
     async def queue() -> PlainData:
-        return {"runs": review.names, "store": review.store_key, "who": review.who, "segments": review.segments()}
+        total, changed = review.segments()
+        return {
+            "runs": review.names,
+            "store": review.store_key,
+            "who": review.who,
+            "segments": total,
+            "changed": changed,
+        }
 
     @routes.get("/rows/{run}/{after}")
     async def rows(run: int, after: int) -> Response:
@@ -249,6 +300,20 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
         except DecidedElsewhere as error:
             return JSONResponse({"error": str(error), "segment": segment(run, position)}, 409)
         return JSONResponse({"made": number, **segment(run, position)})
+
+    @routes.post("/decide-all")
+    async def decide_all(request: BatchRequest) -> Response:
+        batch = []
+        for asked in request.segments:
+            decisions = [Decision(segment="", **decision.model_dump()) for decision in asked.decisions]
+            batch.append(SegmentDecisions(asked.position, asked.version, asked.seen, decisions))
+        return JSONResponse(review.decide_all(request.run, batch))
+
+    @routes.get("/worth-labelling")
+    def worth_labelling() -> list[list[str]]:
+        # As /gates.
+        with open_existing(Path(review.store.database.path)) as store:
+            return [worth_labelling_of(store, name) for name in review.names]
 
     return routes
 

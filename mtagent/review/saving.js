@@ -63,8 +63,8 @@ async function fetched(row) {
 function take(segment) {
   const key = keyOf(segment);
   details.set(key, segment);
-  const { text, seen, version, decided, verdict, findings } = segment;
-  Object.assign(byKey.get(key), { text, seen, version, decided, verdict, findings, haystack: undefined });
+  const { text, text_codes, seen, version, decided, verdict, findings } = segment;
+  Object.assign(byKey.get(key), { text, text_codes, seen, version, decided, verdict, findings, haystack: undefined });
   return segment;
 }
 

@@ -65,6 +65,22 @@ _OFFERED_BY_DEFAULT = (
 )
 
 
+def _offered_pairs(config: Config, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The language ``pairs`` to offer, by default those of ``config`` or of its calibration; empty: all.
+
+    Raises :class:`ConfigError` for pairs that the gate wasn't calibrated on.
+    """
+    offered = tuple(pairs)
+    if not offered and config.source_lang and config.target_lang:
+        offered = ((config.source_lang, config.target_lang),)
+    if config.calibration is not None and not config.any_language:
+        calibration = read(config.calibration)
+        calibration.refuse_other_languages(config.calibration, [languages.pair_of(*pair) for pair in offered])
+        if not offered:
+            offered = tuple(languages.parse_pair(pair) for pair in calibration.pairs)
+    return offered
+
+
 class Service:
     """Improves the texts of clients. ``translator``, ``llm`` and other objects in ``parts`` are passed to the agent.
 
@@ -87,14 +103,8 @@ class Service:
     ) -> None:
         config = config or Config()
         self.limits = limits
-        self.pairs = tuple(pairs)
+        self.pairs = _offered_pairs(config, pairs)
         self.log_texts = log_texts
-        if not pairs and config.source_lang and config.target_lang:
-            self.pairs = ((config.source_lang, config.target_lang),)
-        if config.calibration is not None and not config.any_language:
-            calibration = read(config.calibration)
-            calibration.refuse_other_languages(config.calibration, [languages.pair_of(*pair) for pair in self.pairs])
-            self.pairs = self.pairs or tuple(languages.parse_pair(pair) for pair in calibration.pairs)
         self.metrics = Metrics()
         self.closing = False
         self._in_flight = 0
@@ -122,12 +132,9 @@ class Service:
             pace["concurrency"] = CONCURRENCY
         self.agent.config = self.agent.config.model_copy(update=pace)
         stages = config.effective(translator=self._translator is not None).stages or ()
-        # The stage of the step that says why a translation was not improved.
-        self._improving_stage: Stage = "postedit"
-        for stage in stages:
-            if stage not in ("translate", "rerank"):
-                self._improving_stage = stage
-                break
+        improving_stages = [stage for stage in stages if stage not in ("translate", "rerank")]
+        self._improving_stage: Stage = improving_stages[0] if improving_stages else "postedit"
+        """The stage of the step that says why a translation was not improved."""
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
@@ -385,7 +392,7 @@ class Service:
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
-        # A request without words asks no model, so it must not be the trial of one that has rested.
+        # A request without words calls no model, so it must not be the trial of one that has rested.
         is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
         drafts = await self._drafts(segments, end, is_admitted, needs_all)
         # With context, a segment is improved after the one before it.

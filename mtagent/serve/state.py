@@ -36,7 +36,7 @@ GLOSSARY_SECONDS = 0.2
 CLOSE_SECONDS = 5.0
 """How long the last write is tried again when the server stops."""
 MOST_UNWRITTEN = 10_000_000
-"""So many characters of texts to keep may wait in memory; further ones are not kept."""
+"""Maximum number of characters of texts that wait in memory; further texts are not kept."""
 Keep = Literal["none", "hashes", "texts"]
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -95,7 +95,7 @@ class _OpenFile(NamedTuple):
     db: sqlite3.Connection
     writer: sqlite3.Connection  # so that a write that waits for the file doesn't keep the event loop from reading
     salt: bytes
-    # Of the file, whatever its name, and of the file beside it to which SQLite writes first; None in memory.
+    # Of the file, whatever its name, and of the file next to it to which SQLite writes first; None in memory.
     identity: tuple[int, int] | None
     log_identity: tuple[int, int] | None
 
@@ -437,7 +437,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _remove_log(path: Path) -> None:
-    """Remove what SQLite wrote beside a file that is no longer at ``path``: it would add that to the new file."""
+    """Remove what SQLite wrote next to a file that is no longer at ``path``: it would add that to the new file."""
     for suffix in ("-wal", "-shm"):
         _beside(path, suffix).unlink(missing_ok=True)
 

@@ -400,7 +400,7 @@ def make_private_folder(folder: Path) -> None:
 def make_private_file(path: Path) -> None:
     """Make an empty file for this user alone. One that is there keeps its mode, which may have been chosen.
 
-    SQLite gives the mode of a database to the log and the journal beside it.
+    SQLite gives the mode of a database to the log and the journal next to it.
     """
     try:
         made = os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -447,8 +447,8 @@ def _open(path: str) -> sqlite3.Connection:
 def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """A connection to a file that cannot be written, because of ``refusal``.
 
-    SQLite writes files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
-    files; but then it doesn't see the rows in a log beside the file. On a full disk the log's index can be kept in
+    SQLite writes files next to a store. ``immutable`` promises that nobody else writes, so it needs no such
+    files; but then it doesn't see the rows in a log next to the file. On a full disk the log's index can be kept in
     memory.
     """
     is_full = _code(refusal) in _FULL_CODES
@@ -464,8 +464,8 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
         _refuse_strangers(connection, path)
         if version(connection) < len(MIGRATIONS):
             raise StoreError(
-                f"{path}: was made by an older mtagent, and cannot be brought up to date where it is: copy it to a "
-                "folder that can be written, and name the copy with --store"
+                f"{path}: was made by an older mtagent, and can't be updated in its read-only folder: copy it to a "
+                "writable folder, and name the copy with --store"
             )
     except sqlite3.OperationalError as error:
         connection.close()
@@ -473,7 +473,7 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
             raise
         why = _unwritable(path, refusal).partition(";")[0]
         raise StoreError(
-            f"{path}: {why}, and the last changes are still in {path}-wal: copy both to a folder that can be written, "
+            f"{path}: {why}, and the last changes are still in {path}-wal: copy both to a writable folder, "
             "and name the copy with --store"
         ) from error
     except BaseException:

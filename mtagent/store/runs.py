@@ -239,7 +239,7 @@ class StoredRun:
         return self._calls.usages(self.id)
 
     def each_usage(self) -> Iterator[tuple[str, Usage]]:
-        """The same call by call, with the model that was asked; read page by page."""
+        """The same call by call, with the requested model; read page by page."""
         return self._calls.each_usage(self.id)
 
     def counts(self) -> Counts:

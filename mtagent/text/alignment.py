@@ -84,7 +84,7 @@ def grams(text: str) -> list[str]:
 # -- sentences
 
 _SHAPES = ((1, 1, 0.0), (1, 0, 5.0), (0, 1, 5.0), (2, 1, 1.5), (1, 2, 1.5), (2, 2, 2.5), (3, 1, 2.5), (1, 3, 2.5))
-"""How many sentences of each side may stand for each other, and what that costs."""
+"""How many sentences of each side may be paired, and the cost of such a pair."""
 _SPREAD, _SMALLEST, _WORST = 0.35, 10.0, 8.0
 """Standard deviation of the log of the quotient of two lengths, letters added to both, and the most it may cost."""
 _SHARED, _NAMED, _MOST_NAMED = 6.0, 0.7, 3.0
@@ -112,7 +112,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 class Pair(NamedTuple):
-    """Sentences of the source, and the letters of what stands for them."""
+    """Sentences of the source, and the letters of their translations."""
 
     sentences: int
     source: float

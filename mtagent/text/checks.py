@@ -57,7 +57,7 @@ def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
 
 
 def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message | None = None) -> Iterator[str]:
-    """What is wrong with ``text`` as an ICU message that translates ``source``, beside its placeholders."""
+    """What is wrong with ``text`` as an ICU message that translates ``source``, besides its placeholders."""
     if message := icu.readable(text):
         yield from icu.form_faults(source, message, lang, before)
     else:
@@ -133,7 +133,7 @@ def _is_turned(source: MarkInText, text: MarkInText, *, runs_left: bool) -> bool
 
 
 def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
-    """The words beside a comparison."""
+    """The words next to a comparison."""
     before = _OPERAND.findall(text[max(0, mark.start - 40) : mark.start])
     after = _OPERAND.findall(text[mark.end : mark.end + 40])
     return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
@@ -325,8 +325,8 @@ _EAST_ASIAN = frozenset(["Hans", "Hant", "Hani", "Jpan"])
 def width(segment: Segment, text: str) -> Iterator[str]:
     """Characters are as wide as the language has them, or as the source has them.
 
-    Full-width letters, digits and marks only beside Chinese and Japanese, where marks are full-width between characters
-    and letters and digits are not; half-width kana nowhere.
+    Full-width letters, digits and marks are allowed only next to Chinese and Japanese, where marks between characters
+    are full-width, but letters and digits are not; half-width kana are never allowed.
     """
     if text.isascii():
         return
@@ -428,7 +428,7 @@ def units(segment: Segment, text: str) -> list[str]:
 
 
 def counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[str, str]]:
-    """How often each kind and unit is beside a number in ``text``."""
+    """How often each kind and unit is next to a number in ``text``."""
     return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
 
 

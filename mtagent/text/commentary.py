@@ -1,4 +1,4 @@
-"""What a text says that is no translation: labels, notes, remarks, refusals; deterministic, without a model.
+"""What a text says that is not a translation: labels, notes, remarks, refusals; deterministic, without a model.
 
 :func:`grown` compares source, text before and text after an edit; :func:`commentary` needs no text before. The signs
 are looked for in all languages, since a model comments in any.
@@ -31,10 +31,10 @@ SLACK = 40
 ADDED_PIECE = 12
 """Letters of a first or last sentence from which it is a remark if the text before is whole without it."""
 KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
-"""Share of a piece, by groups of letters, from which it is no remark, since the text before has it too: one beside the
-text, and one that stands in its place."""
+"""Share of a piece, by groups of letters, that the text before must have so that the piece isn't a remark: for a piece
+next to the text, and for one that replaces it."""
 COVERED = 0.85
-"""Share of the text before that the pieces beside a remark have."""
+"""Share of the text before that the pieces besides a remark have."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
@@ -221,7 +221,7 @@ def _sure_talk(source: str, text: str) -> list[regex.Match[str]]:
     """The places of :func:`_own_talk` that a second sign makes sure of.
 
     Words for translating are also words for a transfer, a lintel or an edition. What makes sure is a colon or a
-    sentence that the source does not have, or something else beside it that remarks are about.
+    sentence that the source does not have, or something else next to it that remarks are about.
     """
     spoken = _own_talk(source, text)
     if not spoken:
@@ -487,7 +487,7 @@ def on_translating(text: str) -> list[regex.Match[str]]:
 
 @cache
 def about() -> dict[str, regex.Pattern[str]]:
-    """What remarks on a translation speak of, beside translating: its wording, whether it is good, mistakes, a change,
+    """What remarks on a translation speak of, besides translating: its wording, whether it is good, mistakes, a change,
     the need of one, and what the writer asks for or regrets."""
     return _patterns(_TALK["about"])
 
@@ -598,7 +598,7 @@ def may_say_no_service(source: str) -> bool:
 
 
 def declines(source: str, text: str) -> bool:
-    """Whether ``text`` regrets that it cannot do what was asked for, where ``source`` speaks of nothing of the kind.
+    """Whether ``text`` regrets that it cannot do what was requested, where ``source`` speaks of nothing of the kind.
 
     Software regrets that it cannot process a request where its source merely says that it failed. That it cannot help
     is what it says of itself, and only a source about help, or about what the writer cannot do, says so too.

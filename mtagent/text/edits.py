@@ -53,11 +53,15 @@ def locate(
     edits = insertions + unlocated
     locations = _share_out(marked, find_spans(text, marked))
     for error, location in zip(marked, locations, strict=True):
-        places = location.places if location.certain else _chosen(text, location.places, policies)
+        places: Sequence[TextRange] = location.places
+        if not location.certain:
+            places = _chosen(text, location.places, policies)
         if places:
             edits += [_replacement(text, error, place) for place in places]
+        elif location.places:
+            edits.append(_unlocated(error, "ambiguous", location.why))
         else:
-            edits.append(_unlocated(error, "ambiguous" if location.places else "not-found", location.why))
+            edits.append(_unlocated(error, "not-found", location.why))
     return _without_overlaps(edits)
 
 
@@ -125,7 +129,7 @@ def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterat
         if not is_last and not are_alike[number] and not are_alike[number + 1]:
             continue
         if old_run != new_run:
-            # The space before the next sentence is no part of the edit, unless it changes.
+            # The space before the next sentence isn't part of the edit, unless it changes.
             space = _space_after(old_run)
             kept = len(space) if space == _space_after(new_run) else 0
             old_text = old_run[: len(old_run) - kept]

@@ -183,7 +183,7 @@ def _runs(source_text: str, text: str) -> tuple[tuple[int, Run], ...]:
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """The paragraphs, however short, that the edit took over from the source.
 
-    A name may be taken over if half of its words stood there before.
+    A name may be copied if the text before has half of its words.
     """
     if is_within_language(segment):
         return []

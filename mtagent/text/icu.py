@@ -198,6 +198,36 @@ def arguments(message: Message) -> Iterator[Argument]:
                 yield from arguments(branch)
 
 
+def names(message: Message) -> set[str]:
+    """The names of all arguments."""
+    found = set()
+    for part in message:
+        if isinstance(part, Argument):
+            found.add(part.name)
+            for _, branch in part.branches:
+                found |= names(branch)
+    return found
+
+
+def renamed(text: str, new_names: Mapping[str, str]) -> str | None:
+    """``text`` with other names of its arguments; ``None`` if something else would change, too."""
+    alternatives = "|".join(map(regex.escape, new_names))
+    pattern = rf"(?<=\{{\s*)(?:{alternatives})(?=\s*+[,}}])"
+    written = regex.sub(pattern, lambda match: new_names[match.group()], text)
+    # A branch may have a text like a name: {name, select, other {Name}}.
+    return written if parse(written) == _with_names(parse(text), new_names) else None
+
+
+def _with_names(message: Message, new_names: Mapping[str, str]) -> Message:
+    parts: list[str | Argument] = []
+    for part in message:
+        if isinstance(part, Argument):
+            branches = tuple((keyword, _with_names(branch, new_names)) for keyword, branch in part.branches)
+            part = part._replace(name=new_names.get(part.name, part.name), branches=branches)
+        parts.append(part)
+    return tuple(parts)
+
+
 # -- variants
 
 Choice = Mapping[str, str]
@@ -345,7 +375,7 @@ _FORMS = word_lists("plural_forms")
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
 _ONE_IS_ALSO_21 = frozenset(_FORMS["one"]["also_21"].split())
 _ONE_IS_MORE = _ONE_IS_ALSO_21.union(_FORMS["one"]["also_others"].split())
-"""Languages in which ``one`` stands for other whole numbers than 1 too, such as 0 or 21."""
+"""Languages in which ``one`` also means other whole numbers than 1, such as 0 or 21."""
 
 
 @lru_cache(maxsize=256)

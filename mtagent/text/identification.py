@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one counts as three
 _LIKELY, _TIMES_LIKELIER = 0.7, 10
 _CERTAIN = 0.99
-_SHORTEST_ROW = 6  # words; fewer may be a name and what is beside it
+_SHORTEST_ROW = 6  # words; fewer may be a name and what is next to it
 _CODES = {"nb": "no", "fil": "tl", "cmn": "zh", "arb": "ar"}
 _LISTS = word_lists("like_languages")
 _ALIKE = [set(languages.split()) for languages in _LISTS["alike"]]
@@ -54,8 +54,10 @@ def identified(text: str) -> dict[str, float]:
     """How likely ``text`` is in each language, by code, the likeliest first; nothing without the extra."""
     probabilities = {}
     for code, probability in _probabilities(text).items():
+        if code == "no":
+            code = "nb"
         if code != "zxx":
-            probabilities["nb" if code == "no" else code] = probability
+            probabilities[code] = probability
     return probabilities
 
 

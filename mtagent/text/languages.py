@@ -59,8 +59,11 @@ def parse_pair(pair: str) -> tuple[str, str]:
     if readings:
         ways = [f"{source}:{target}" for source, target in sorted(as_written or readings)]
         raise ConfigError(f"{pair!r} can be read in several ways; write {' or '.join(ways)}")
-    unknown = [half for half in halves[0] if not _code(half)] if len(halves) == 1 else []
-    culprit = "".join(f"; unknown language {half!r}{_suggestion(half)}" for half in unknown)
+    culprit = ""
+    if len(halves) == 1:
+        for half in halves[0]:
+            if not _code(half):
+                culprit += f"; unknown language {half!r}{_suggestion(half)}"
     raise ConfigError(f"{pair!r} is not a language pair such as en-es or en:pt-BR{culprit}")
 
 
@@ -119,7 +122,8 @@ def name(code: str) -> str:
         return customary
     qualifiers = []
     if bare == "zh":
-        script = script or (script_of(language.to_tag()) if region else None)
+        if region and not script:
+            script = script_of(language.to_tag())
         qualifiers = [{"Hans": "Simplified", "Hant": "Traditional"}.get(script or "", "")]
     elif script and (script_of(bare) != script or bare in IN_SEVERAL_SCRIPTS):
         qualifiers = [f"{language.script_name()} script"]
@@ -193,4 +197,6 @@ def _suggestion(written: str) -> str:
         meant = likely.partition("-")[0]
         return f"; did you mean {meant!r} ({name(meant)})?"
     close = difflib.get_close_matches(written.casefold(), _names("language").keys(), n=1, cutoff=0.75)
-    return f"; did you mean {close[0].title()!r} ({_look_up('language', close[0])})?" if close and written[3:] else ""
+    if not close or len(written) <= 3:
+        return ""
+    return f"; did you mean {close[0].title()!r} ({_look_up('language', close[0])})?"

@@ -1,4 +1,7 @@
-"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes."""
+"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes.
+
+:func:`inline_codes` lists what a page shows as units.
+"""
 
 from __future__ import annotations
 
@@ -518,6 +521,111 @@ def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str
             if code.key.strip("`") in text:
                 marks[code.key] += 1
     return +marks
+
+
+# -- inline codes: what people see as units
+
+_DEEPEST_MESSAGE = 10
+_CHARACTER = regex.compile(r"\X")
+
+
+class InlineCode(NamedTuple):
+    """``text[start:end]`` is no words but syntax, which people keep or move as a whole; ``meaning`` explains it."""
+
+    start: int
+    end: int
+    meaning: str
+
+
+@remembered
+def inline_codes(text: str) -> tuple[InlineCode, ...]:
+    """Tags, placeholders, the syntax of ICU messages, Markdown and addresses, in order and without overlaps.
+
+    Of an ICU plural or select the words inside its forms are no code.
+    """
+    return tuple(_inline_codes(text, 0))
+
+
+def _inline_codes(text: str, depth: int) -> list[InlineCode]:
+    codes: list[InlineCode] = []
+    for tag in tags(text):
+        action = {"open": "opening tag", "close": "closing tag", "empty": "tag"}[tag.kind]
+        codes.append(InlineCode(tag.start, tag.end, f"{action} {tag.name}"))
+    for mark in placeholders(text):
+        if mark.key.startswith("&"):
+            codes.append(InlineCode(mark.start, mark.end, "a character written as an entity"))
+        elif mark.key in ("\\n", "\\r", "\\t"):
+            codes.append(InlineCode(mark.start, mark.end, "a line break or tab of the program"))
+        else:
+            opening = _ICU.match(text, mark.start)
+            if opening and depth < _DEEPEST_MESSAGE:
+                codes += _message_codes(text, mark, opening[2], depth)
+            else:
+                codes.append(InlineCode(mark.start, mark.end, "placeholder: the program puts a value here"))
+    for address in (*urls(text), *emails(text)):
+        codes.append(InlineCode(address.start, address.end, "address"))
+    codes += _markdown_codes(text, has_lines=depth == 0)
+    separate: list[InlineCode] = []
+    for code in sorted(codes, key=lambda code: (code.start, -code.end)):
+        overlaps = bool(separate) and code.start < separate[-1].end
+        # A combining mark behind it belongs to its last character, which nothing may split.
+        last_character = _CHARACTER.match(text, code.end - 1)
+        is_whole = last_character is not None and last_character.end() == code.end
+        if not overlaps and is_whole:
+            separate.append(code)
+    return separate
+
+
+def _message_codes(text: str, message: Mark, kind: str, depth: int) -> list[InlineCode]:
+    """The syntax of an ICU plural or select around the words of its forms, and the codes in these."""
+    meaning = f"ICU {kind}: chooses one of several forms"
+    codes: list[InlineCode] = []
+    level, edge, form_start = 0, message.start, 0
+    for brace in _BRACE.finditer(text, message.start, message.end):
+        if brace.group() == "{":
+            if level == 1:
+                codes.append(InlineCode(edge, brace.end(), meaning))
+                form_start = brace.end()
+            level += 1
+        else:
+            level -= 1
+            if level == 1:
+                form = text[form_start : brace.start()]
+                if kind != "select":
+                    for at in (index for index, character in enumerate(form, form_start) if character == "#"):
+                        codes.append(InlineCode(at, at + 1, "the number that the form is about"))
+                for code in _inline_codes(form, depth + 1):
+                    codes.append(InlineCode(form_start + code.start, form_start + code.end, code.meaning))
+                edge = brace.start()
+    codes.append(InlineCode(edge, message.end, meaning))
+    return codes
+
+
+def _markdown_codes(text: str, *, has_lines: bool) -> list[InlineCode]:
+    """The signs of Markdown; those that begin a line only where ``text`` has lines and is no part of one."""
+    codes: list[InlineCode] = []
+    characters = alphabet(text)
+    if "](" in text:
+        for match in _LINK.finditer(text):
+            codes.append(InlineCode(*match.span(), f"Markdown: link to {match['target']}"))
+    if "[^" in text:
+        for match in _FOOTNOTE.finditer(text):
+            codes.append(InlineCode(*match.span(), "Markdown: footnote"))
+    if "`" in characters:
+        for span in code_spans(text):
+            codes.append(InlineCode(span.start, span.end, "Markdown: code"))
+    if not characters.isdisjoint("*_"):
+        emphases = list(_EMPHASIS.finditer(text))
+        sizes = Counter(len(match.group()) for match in emphases)
+        for match in emphases:
+            size = len(match.group())
+            if sizes[size] % 2 == 0:  # an odd mark (a footnote's star) is not emphasis
+                codes.append(InlineCode(*match.span(), f"Markdown: {_EMPHASES[size]}"))
+    if has_lines and "#" in characters:
+        for match in _BLOCK.finditer(text):
+            if match.lastgroup == "heading":
+                codes.append(InlineCode(*match.span("heading"), "Markdown: heading"))
+    return codes
 
 
 # -- brackets and quotation marks

@@ -187,7 +187,7 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
 
 
 def _without_names(numbers: Iterable[Number]) -> list[Number]:
-    """The ``numbers`` that are no part of a name."""
+    """The ``numbers`` that aren't part of a name."""
     return [number for number in numbers if not number.name]
 
 

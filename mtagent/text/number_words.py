@@ -44,7 +44,7 @@ class PhraseValue(NamedTuple):
     """What a phrase may have become in digits. It is never certain, as many phrases have other senses."""
 
     is_added: bool
-    """Whether it is a part of one that is added to the number word beside it."""
+    """Whether it is a part of one that is added to the number word next to it."""
     number: float
 
 
@@ -568,7 +568,7 @@ def readings(text: str, lang: str) -> Readings:
 
 
 def _read_phrases(words: Language, folded: str, certain: Counter[str], possible: Counter[str]) -> None:
-    """Add the values of phrases beside the number words: half, noon, halb neun (8:30), seven in the evening."""
+    """Add the values of phrases next to the number words: half, noon, halb neun (8:30), seven in the evening."""
     in_words = [int(value) for value in possible if value.isdecimal()]
     for name, values in _VALUES.items():
         if count := words.count(name, folded):

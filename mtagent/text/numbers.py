@@ -205,7 +205,7 @@ def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]
 
 
 def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool) -> tuple[str, ...]:
-    """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day beside it; ``()`` without one.
+    """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day next to it; ``()`` without one.
 
     If it isn't ``certain``, a translation may have the part of the day in words that are not known.
     """
@@ -301,7 +301,7 @@ def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[
 
 
 class _Beside(NamedTuple):
-    """What a text may have beside its numbers. What is nowhere in the text is not looked for at each of them."""
+    """What a text may have besides its numbers. What is nowhere in the text is not looked for at each of them."""
 
     has_dashes: bool
     has_minus: bool

@@ -337,7 +337,7 @@ def may_be_large(before: str, after: str) -> bool:
 
 
 def cut(source: str, before: str, after: str) -> Stretch | None:
-    """What was cut out of ``before``, with evidence that rises by its share; ``None`` if that is no loss.
+    """What was cut out of ``before``, with evidence that rises by its share; ``None`` if that isn't a loss.
 
     No loss: few letters, what the source never said (``before`` was over-long), and a phrase said twice.
     """
@@ -372,7 +372,7 @@ class Features(NamedTuple):
     """What is known about one unit of ``before``, every value clipped to a small range."""
 
     missing: float
-    """Share of the unit, by length, that no text of ``after`` stands for; below 0 where ``after`` says more."""
+    """Share of the unit, by length, that has no counterpart in ``after``; below 0 if ``after`` is longer."""
     missing_amid_kept: float
     """``missing`` times the share of the other units that is matched: in a small edit a hole says more."""
     short_here: float
@@ -496,7 +496,7 @@ class Alignment:
                 yield Stretch(unit.text, evidence, is_cut=self._is_cut(unit.low, unit.high))
 
     def _is_cut(self, low: int, high: int) -> bool:
-        """Whether next to nothing stands in ``after`` between what was before and behind these words."""
+        """Whether ``after`` has almost nothing between the words before and after these words."""
         stands = self.after.size_of(self._left[low], self._right[high])
         return stands <= REPLACED * self.before.size_of(low, high)
 
@@ -543,7 +543,7 @@ class Alignment:
         """The letters that ``after`` adds a few words away from the ``gap``, in the sentences that it touches."""
         touched = [unit for unit in self.before.units if unit.low < gap.high and gap.low < unit.high]
         if any(gap.low <= unit.low and unit.high <= gap.high for unit in touched):
-            return 0  # the words beside it are of other sentences
+            return 0  # the words next to it are of other sentences
         low, high = touched[0].low, touched[-1].high
         index = self._gaps.index(gap)
         low = max(low, self._gaps[max(0, index - BESIDE)].low)
@@ -575,7 +575,7 @@ class Alignment:
         return Counter(pairwise(self.before.keys)), Counter(pairwise(self.after.keys))
 
     def _is_kept_or_surplus(self, low: int, high: int) -> bool:
-        """Whether the words are no loss: they stand elsewhere in ``after``, or the source never said them.
+        """Whether the words aren't a loss: they stand elsewhere in ``after``, or the source never said them.
 
         A repeat must stay, unless ``after`` has a unit for each of the source.
         """
@@ -663,7 +663,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
     evidence = _clip(_strongest(by_words), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
     chances = CHANCES * log(max(1.0, blocks * source_units / FEW))
-    # One long sentence may be split again as its source is. A part that is short, or lacks a name, is no such part.
+    # One long sentence may be split again as its source is. A part that is short, or lacks a name, isn't such a part.
     is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
     missing = []
     for pair in found:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from inspect import signature
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import regex
@@ -34,14 +35,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def remembered(function: Function) -> Function:
     """``function``, with its latest answers kept. Its positional arguments are texts, languages and sets."""
+    if len(signature(function).parameters) == 1:
+        return cast(Function, _Answers(function).__getitem__)
     of_short_texts = lru_cache(maxsize=_SHORT_TEXTS)(function)
     of_long_texts = lru_cache(maxsize=_LONG_TEXTS)(function)
-
-    @wraps(function)
-    def remember_text(text: str) -> Any:  # called fifty times for each call to a model, so that its own time counts
-        if len(text) > _LONGEST_SHORT:
-            return of_long_texts(text)
-        return of_short_texts(text)
 
     @wraps(function)
     def remember(*texts: Any, **options: Any) -> Any:
@@ -50,8 +47,29 @@ def remembered(function: Function) -> Function:
                 return of_long_texts(*texts, **options)
         return of_short_texts(*texts, **options)
 
-    takes_one_text = len(signature(function).parameters) == 1
-    return cast(Function, remember_text if takes_one_text else remember)
+    return cast(Function, remember)
+
+
+class _Answers(dict[str, Any]):
+    """The latest answers of a function of one text.
+
+    It is asked fifty times for each call to a model. A text that it knows costs no more than a look-up in a dict.
+    """
+
+    def __init__(self, function: Callable[[str], Any]) -> None:
+        self._function = function
+        self._of_long_texts = lru_cache(maxsize=_LONG_TEXTS)(function)
+        self._lock = Lock()
+
+    def __missing__(self, text: str) -> Any:
+        if len(text) > _LONGEST_SHORT:
+            return self._of_long_texts(text)
+        answer = self._function(text)
+        with self._lock:  # threads may share the answers
+            if len(self) >= _SHORT_TEXTS:
+                del self[next(iter(self))]  # the oldest
+            self[text] = answer
+        return answer
 
 
 @lru_cache(maxsize=_LONG_TEXTS)  # so cheap that a choice between two caches would cost more
@@ -181,7 +199,7 @@ def foreign_words_of(script: str) -> regex.Pattern[str] | None:
 
 @lru_cache(maxsize=256)
 def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is beside no other such letter.
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is next to no other such letter.
 
     Greek letters are symbols in any language.
     """
@@ -316,7 +334,7 @@ def unaccented(text: str) -> str:
 
 
 def is_spaced(char: str) -> bool:
-    """Whether a space may be beside ``char``: not beside letters and marks of scripts without spaces."""
+    """Whether a space may be next to ``char``: not next to letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
 
 

@@ -101,8 +101,10 @@ def markdown(
         if table.note:
             lines += [escaped(table.note), ""]
     for line in below:
-        # A line with a backtick would end the code that it is shown as.
-        lines.append(f"- {escaped(line)}" if "`" in line else f"- `{_one_line(line)}`")
+        if "`" in line:  # it would end the code that the line is shown as
+            lines.append(f"- {escaped(line)}")
+        else:
+            lines.append(f"- `{_one_line(line)}`")
     for warning in warnings:
         lines.append(f"- **warning:** {escaped(warning)}")
     return "\n".join(lines).rstrip()
@@ -256,7 +258,8 @@ def _columns(table: Table) -> list[str]:
     for line in lines:
         cells = []
         for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
-            cells.append(cell.ljust(width) if place < table.labels else cell.rjust(width))
+            is_label = place < table.labels
+            cells.append(cell.ljust(width) if is_label else cell.rjust(width))
         aligned_lines.append("  ".join(cells).rstrip())
     return aligned_lines
 

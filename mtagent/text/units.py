@@ -1,4 +1,4 @@
-"""Units of measurement and currencies beside a number."""
+"""Units of measurement and currencies next to a number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LENGTHS = frozenset(["km", "m", "dm", "cm", "mm", "µm", "nm", "mi", "ft", "in"
 
 
 class Quantity(NamedTuple):
-    """A unit beside a number: ``text[start:end]`` is the unit, ``kind`` what it measures."""
+    """A unit next to a number: ``text[start:end]`` is the unit, ``kind`` what it measures."""
 
     unit: str
     kind: str
@@ -152,7 +152,7 @@ def _unit_before() -> regex.Pattern[str]:
 
 @remembered
 def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -> tuple[Quantity, ...]:
-    """Units and currencies beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
+    """Units and currencies next to a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
 
     What is ambiguous is the one of the units ``named``, or the likeliest. What a unit is divided by is one of its own:
     mg and /dl.
@@ -261,7 +261,7 @@ _LANGUAGES = frozenset(
 
 @cache
 def _named_unit() -> regex.Pattern[str]:
-    """A unit, beside a number or not."""
+    """A unit, next to a number or not."""
     return regex.compile(
         rf"""
         (?:(?<![\p{{L}}\p{{M}}]){_POWER_BEFORE})?
@@ -303,7 +303,7 @@ def _is_stray_letter(match: regex.Match[str]) -> bool:
 
 @remembered
 def units_named(text: str, lang: str) -> Mapping[str, int] | None:
-    """How often ``text`` names each unit, beside a number or not; ``None``: their words in ``lang`` are not known.
+    """How often ``text`` names each unit, next to a number or not; ``None``: their words in ``lang`` are not known.
 
     A word for several units counts for each of them. A unit that isn't named has 0. The mapping is read-only, because
     later calls return the same one.
@@ -327,7 +327,7 @@ def units_named(text: str, lang: str) -> Mapping[str, int] | None:
 
 _LAST_WORD = regex.compile(r"([\p{L}\p{M}\p{N}.,]++)[\p{Pd} \u00a0]*+\Z")
 _LONGEST_WORD_BEFORE = 24
-_FEWEST_LETTERS = 4  # of a unit's name that counts without a number beside it
+_FEWEST_LETTERS = 4  # of a unit's name that counts without a number next to it
 _FEWEST_SIGNS = 2  # the same in scripts without spaces
 
 
@@ -340,7 +340,7 @@ class NamedUnit(NamedTuple):
 
 
 def units_in_words(text: str, lang: str, named: frozenset[str]) -> list[NamedUnit]:
-    """The units that ``text`` spells, beside a number or not: 20 degrees Celsius, two weeks."""
+    """The units that ``text`` spells, next to a number or not: 20 degrees Celsius, two weeks."""
     spelled = []
     for match in _named_unit().finditer(text):
         form = match["unit"]

@@ -92,7 +92,7 @@ def _offered(spec: str) -> EntryPoint:
     """The entry point of another package that ``spec`` names, not loaded yet. Raises :class:`ConfigError`."""
     kind = spec.partition(":")[0]
     if kind == "llm":
-        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
+        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that calls it")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
         hint = "."
@@ -121,7 +121,7 @@ def _python(argument: str) -> object:
     if not module_name or not attribute:
         raise ConfigError(f"'python:{argument}' must be written python:MODULE:ATTRIBUTE")
     here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:  # a module beside the user's files, as with python -m
+    if here not in sys.path and "" not in sys.path:  # a module next to the user's files, as with python -m
         sys.path.append(here)
     try:
         named: object = attrgetter(attribute)(importlib.import_module(module_name))

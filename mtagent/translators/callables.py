@@ -105,10 +105,7 @@ class CallableTranslator:
         self._function = function
         self._by_line = by_line
         self._timeout = timeout
-        try:
-            parameters = list(inspect.signature(function).parameters.values())
-        except (TypeError, ValueError):  # built-in functions may have no signature: rule 4
-            parameters = []
+        parameters = _parameters_of(function)
         if takes_list is None:
             takes_list = _wants_list(parameters)
         self._takes_list = takes_list
@@ -407,7 +404,9 @@ def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Langua
     if len(required) == len(unknown) == 2 and all(parameter.kind != _KEYWORD_ONLY for parameter in required):
         return _Languages(positional=True)
     if unknown:
-        raise ConfigError(f"{name} needs {unknown[0]!r}, and a translator gets a text and its languages: {_WAY_OUT}")
+        raise ConfigError(
+            f"{name} needs {unknown[0]!r}, but a translator gets only a text and its languages: {_WAY_OUT}"
+        )
     if source is not None and target is None:
         raise ConfigError(f"{name} takes {source!r}, and no parameter for the target language: {_WAY_OUT}")
     ambiguous = _first_called(by_lower_case, _EITHER_LANGUAGE)
@@ -422,6 +421,14 @@ def _first_called(by_lower_case: Mapping[str, str], names: Collection[str]) -> s
         if lower_case in names:
             return parameter
     return None
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of ``function``. Built-in functions may have no signature, which counts as none."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
 
 
 def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:

@@ -62,18 +62,18 @@ def paragraph(body: Body) -> str:
 
 
 def tags(body: Body) -> str:
-    """Every stage moves, drops, doubles, invents or crosses numbered tags."""
+    """Every stage moves, drops, doubles, invents or crosses numbered tags and Markdown's code."""
     shaken = _answer(body, lambda source, text: shaken_tags(text.replace("acertado", "correcto")))
     if body["messages"][0]["content"].startswith("You are a professional translator"):
         return shaken_tags(shaken)
     return shaken.replace('"suggestion": "acertado"', '"suggestion": "acertado <99/>"')
 
 
-_TAG = re.compile(r"</?\d+/?>")
+_TAG = re.compile(r"</?\d+/?>|`[^`\n]+`")
 
 
 def shaken_tags(text: str) -> str:
-    """``text`` with its numbered tags moved, which is allowed, or broken; which one depends on the text."""
+    """``text`` with its tags moved, which is allowed, or broken; which one depends on the text."""
     found = _TAG.findall(text)
     kind = zlib.crc32(text.encode()) % 6
     if not found or kind == 0:

@@ -66,7 +66,7 @@ class EvaluationSet:
         return self.published.get(evaluator) or self.published.get(evaluator.partition(":")[0], ())
 
     def paired(self, scores: Scores) -> PairedScores:
-        """``scores`` beside people's; translations without one of them are left out.
+        """``scores`` with people's; translations without one of them are left out.
 
         Raises :class:`mtagent.errors.InputError` if none is left.
         """

@@ -59,7 +59,7 @@ class DataSet:
     def pairs(self, case: Case) -> dict[str, JudgedPairs]:
         """The edits of ``case`` that all judges and scorers know, by scorer; the same edits for each.
 
-        Their groups are numbered anew; :meth:`groups_of` gives those of the data set.
+        Their groups are renumbered; :meth:`groups_of` gives those of the data set.
         """
         there, scored = self._there(case), {name: self._sides(case, name) for name in (self.target, *self.reports)}
         differences, before = [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mtagent.report.plots import Plot, as_svg, legend
+from mtagent.report.drawing import Plot, as_svg, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

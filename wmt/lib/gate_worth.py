@@ -1,4 +1,4 @@
-"""What rules are worth that decide on edits: learnt on some documents, looked at on others, in several splits."""
+"""The quality of rules that decide on edits: learnt on some documents, measured on others, in several splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published numbers beside measured ones: what the drivers of meta-evaluation print."""
+"""Published numbers next to measured ones: what the drivers of meta-evaluation print."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ SETTINGS = [
 
 
 class Talk(NamedTuple):
-    """How much is said."""
+    """How much is printed."""
 
     verbose: bool
     quiet: bool
 
     def offline(self, config: Config) -> None:
-        """Say that there is no model, where there is none."""
+        """Print that there is no model, if there is none."""
         if config.offline and not self.quiet:
             display(offline(config), err=True)
 

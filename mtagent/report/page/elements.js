@@ -47,9 +47,9 @@ function table(kind, label, head, rows) {
 }
 
 /** A paragraph of text as it is, in its language; a very long one scrolls, also by keyboard. */
-function block(children, language, length, label) {
+function block(children, language, length, label, direction = "auto") {
   const scrolls = length > 4000 ? { tabindex: 0, role: "group", "aria-label": label } : {};
-  return element("p", { class: length > 4000 ? "text long" : "text", lang: language, dir: "auto", ...scrolls }, children);
+  return element("p", { class: length > 4000 ? "text long" : "text", lang: language, dir: direction, ...scrolls }, children);
 }
 
 function titled(label, children, language, length) {
@@ -58,19 +58,44 @@ function titled(label, children, language, length) {
 
 // --- changes and marks in a text
 
-/** The nodes of a change; ``runs`` are the lengths of what stayed, went and came, again and again. */
-function changeNodes(before, after, runs) {
+/**
+ * The nodes of a change; ``runs`` are the lengths of what stayed, went and came, again and again. Inline codes of both
+ * texts are shown as units.
+ */
+function changeNodes(before, after, runs, codesBefore = [], codesAfter = []) {
   const nodes = [];
   let [from, to] = [0, 0];
+  const added = (start, end) => codedNodes(after.slice(start, end), codesWithin(codesAfter, start, end));
   for (let i = 0; i < runs.length; i += 3) {
     const [same, gone, come] = runs.slice(i, i + 3);
     const old = before.slice(from + same, from + same + gone);
     const fresh = after.slice(to + same, to + same + come);
-    nodes.push(document.createTextNode(after.slice(to, to + same)));
-    nodes.push(gone > 0 && element("del", {}, shown(old, fresh)), come > 0 && element("ins", {}, shown(fresh, old)));
-    [from, to] = [from + same + gone, to + same + come];
+    nodes.push(...added(to, to + same));
+    [from, to] = [from + same, to + same];
+    nodes.push(gone > 0 && element("del", {}, codedNodes(old, codesWithin(codesBefore, from, from + gone), fresh)));
+    nodes.push(come > 0 && element("ins", {}, codedNodes(fresh, codesWithin(codesAfter, to, to + come), old)));
+    [from, to] = [from + gone, to + come];
   }
-  return [...nodes, document.createTextNode(after.slice(to))];
+  return [...nodes, ...added(to, after.length)];
+}
+
+/** The inline codes between ``start`` and ``end`` of a text, as they are in that stretch. */
+const codesWithin = (codes, start, end) => codes.filter(([from, to]) => from < end && to > start)
+  .map(([from, to, meaning]) => [Math.max(from, start) - start, Math.min(to, end) - start, meaning]);
+
+/**
+ * A text in which tags, placeholders and other inline codes are units: no direction of writing takes them apart, and they
+ * say what they are. ``other`` is the text that a changed one was or became.
+ */
+function codedNodes(text, codes, other) {
+  const plain = (part) => (other === undefined ? [document.createTextNode(part)] : shown(part, other));
+  const nodes = [];
+  let done = 0;
+  for (const [start, end, meaning] of codes) {
+    nodes.push(...plain(text.slice(done, start)), element("bdi", { class: "code", dir: "ltr", title: meaning }, text.slice(start, end)));
+    done = end;
+  }
+  return [...nodes, ...plain(text.slice(done))];
 }
 
 /** A changed text in which the characters that make the difference can be seen, although they have no shape. */

@@ -227,6 +227,7 @@ function stepPart(segment, step, before, id) {
     { class: `step ${step.verdict}` },
     element("h4", {}, STAGES[step.stage], badge(verdictOf(step), step.verdict)),
     element("p", { class: "reason", dir: "auto" }, step.reason),
+    step.error && element("details", { class: "plain" }, element("summary", {}, "Details of the error"), element("p", { class: "small" }, step.error)),
     ratings("before", before), texts, step.edits && editsTable(step), ratings("after", compared),
     element("p", { class: "small" }, step.took),
   );
@@ -329,8 +330,10 @@ function filtered() {
     ["cost", (version) => version.spent[unpriced ? 1 : 0]], // where a price is unknown, tokens tell what is expensive
     ["edits", (version) => version.edited], ["time", (version) => version.spent[2]],
   ]).get(state.sort);
+  if (!key) return chosen;
   const value = (segment) => Math.max(-Infinity, ...inRun(segment).map(key).filter((number) => present(number) && !Number.isNaN(number)));
-  return key ? chosen.sort((a, b) => value(b) - value(a) || a.position - b.position) : chosen;
+  const values = new Map(chosen.map((segment) => [segment, value(segment)]));
+  return chosen.sort((a, b) => values.get(b) - values.get(a) || a.position - b.position);
 }
 
 // --- the page at work
@@ -368,6 +371,22 @@ async function load() {
   isLoading = false;
 }
 
+/** How many segments have each value of a filter. */
+function countsOf(name) {
+  const counts = new Map();
+  const isOfStep = STEP_FILTERS.includes(name);
+  const values = new Set(); // one for all segments: there may be many
+  for (const segment of segments) {
+    values.clear();
+    for (const version of segment.versions) {
+      if (!isOfStep) for (const value of valuesOf(segment, version, name)) values.add(value);
+      else for (const facts of version.facts) for (const value of facts[name]) values.add(value);
+    }
+    for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return counts;
+}
+
 /** A filter with one value only tells nothing apart, and is left out. */
 function setUpChoices() {
   const place = byId("choices");
@@ -382,11 +401,7 @@ function setUpChoices() {
     ["severity", "Severity"], ["category", "Category of an error"], ["domain", "Domain"], ["document", "Document"], ["pair", "Languages"],
   ];
   for (const [name, label, words] of choices) {
-    const counts = new Map();
-    for (const segment of segments) {
-      const values = segment.versions.flatMap((version) => STEP_FILTERS.includes(name) ? version.facts.flatMap((facts) => [...facts[name]]) : valuesOf(segment, version, name));
-      for (const value of new Set(values)) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
+    const counts = countsOf(name);
     const names = words ? Object.keys(words).filter((value) => counts.has(value)) : [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
     if (names.length > 1 || (names.length === 1 && counts.get(names[0]) < segments.length)) {
       add(name, label, [["", "any"], ...names.map((value) => [value, `${words?.[value] ?? value} (${counts.get(value).toLocaleString("en")})`])]);
@@ -509,6 +524,16 @@ function onKey(event, hideTip) {
   }
 }
 
+/** On paper nobody can open the tables and signatures that the numbers come with. */
+function setUpPrinting() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details.on-paper:not([open])")];
+    for (const closed of opened) closed.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+}
+
 function toSegments() {
   const section = byId("segments");
   section.scrollIntoView();
@@ -533,6 +558,7 @@ byId("more-filters").open = innerWidth >= 768;
 setUpChoices();
 setUpShortcuts();
 setUpTheme();
+setUpPrinting();
 search.addEventListener("input", () => change({ q: search.value }));
 form.addEventListener("submit", (event) => event.preventDefault());
 clear.addEventListener("click", () => { change(DEFAULTS); search.focus(); });
