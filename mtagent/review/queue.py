@@ -14,7 +14,7 @@ from mtagent.chain.guards import Damage
 from mtagent.config import Config
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead
-from mtagent.learning.labelling import next_edits
+from mtagent.learning.gain import next_edits
 from mtagent.learning.runs import EditLabels, all_edits, decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
