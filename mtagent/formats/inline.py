@@ -14,7 +14,7 @@ _OPENING = {"bpt": "bpt", "bx": "bx", "sc": "sc", "sm": "sm"}
 _CLOSING = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 
-class InlineCode(NamedTuple):
+class InlineTag(NamedTuple):
     """An inline tag in a text. Both tags of a pair have the same ``key``."""
 
     key: tuple[str, str, int]  # element, id, and how many tags with both came before it
@@ -22,19 +22,19 @@ class InlineCode(NamedTuple):
     markup: str
 
 
-def pieces_of(xml: XmlFile, tokens: Iterable[XmlToken]) -> list[str | InlineCode]:
+def pieces_of(xml: XmlFile, tokens: Iterable[XmlToken]) -> list[str | InlineTag]:
     """A text of XLIFF as characters and inline tags."""
-    pieces: list[str | InlineCode] = []
+    pieces: list[str | InlineTag] = []
     seen: Counter[tuple[str, str]] = Counter()
     closed: Counter[tuple[str, str]] = Counter()
-    open_elements: list[InlineCode] = []
+    open_elements: list[InlineTag] = []
     remaining = iter(tokens)
     for token in remaining:
         if token.kind in ("text", "cdata"):
             pieces.append(token.value)
         elif token.kind == "end":
             opening = open_elements.pop()
-            pieces.append(InlineCode(opening.key, "close", f"</{token.value}>"))
+            pieces.append(InlineTag(opening.key, "close", f"</{token.value}>"))
         elif token.kind == "start":
             name = token.value.rpartition(":")[2]
             attributes = token.attributes
@@ -50,10 +50,10 @@ def pieces_of(xml: XmlFile, tokens: Iterable[XmlToken]) -> list[str | InlineCode
                     role = "open"
                 elif name in _CLOSING:
                     role = "close"
-                pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, remaining))))
+                pieces.append(InlineTag(key, role, xml.raw(token.start, _end_of_element(token, remaining))))
                 continue
             reference = attributes.get("id") or attributes.get("mid", "")
-            opening = InlineCode((name, reference, seen[name, reference]), "open", tag_pair(xml, token)[0])
+            opening = InlineTag((name, reference, seen[name, reference]), "open", tag_pair(xml, token)[0])
             seen[name, reference] += 1
             open_elements.append(opening)
             pieces.append(opening)
@@ -70,7 +70,7 @@ def _end_of_element(start: XmlToken, tokens: Iterator[XmlToken]) -> int:
     raise AssertionError(f"<{start.value}> has no end, which expat refuses")
 
 
-def numbered(source: Sequence[str | InlineCode], target: Sequence[str | InlineCode]) -> tuple[str, str, dict[str, str]]:
+def numbered(source: Sequence[str | InlineTag], target: Sequence[str | InlineTag]) -> tuple[str, str, dict[str, str]]:
     """Both texts with placeholders for their inline tags, and the markup of each placeholder.
 
     The same tag has the same number in both. Its markup is the target's, where the target has it.
@@ -97,7 +97,7 @@ def numbered(source: Sequence[str | InlineCode], target: Sequence[str | InlineCo
     for pieces in texts:
         characters = []
         for piece in pieces:
-            if isinstance(piece, InlineCode):
+            if isinstance(piece, InlineTag):
                 placeholder = _placeholder(numbers[piece.key], piece, paired)
                 inline[placeholder] = piece.markup
                 characters.append(placeholder)
@@ -107,7 +107,7 @@ def numbered(source: Sequence[str | InlineCode], target: Sequence[str | InlineCo
     return written[0], written[1], inline
 
 
-def _placeholder(number: int, code: InlineCode, paired: set[tuple[str, str, int]]) -> str:
+def _placeholder(number: int, code: InlineTag, paired: set[tuple[str, str, int]]) -> str:
     if code.key not in paired or code.role == "empty":
         return f"<{number}/>"
     return f"<{number}>" if code.role == "open" else f"</{number}>"

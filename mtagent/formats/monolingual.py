@@ -14,7 +14,7 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import PluralForm, TranslationUnit, refuse_repeated
-from mtagent.formats.inline import InlineCode, numbered
+from mtagent.formats.inline import InlineTag, numbered
 from mtagent.text.plurals import CATEGORIES, plural_forms, rule_examples
 
 _LANGUAGE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"
@@ -45,7 +45,7 @@ class KeyedText:
     category: str | None = None  # of the CLDR
     plural_prefix: str = ""
     plural_suffix: str = ""
-    pieces: Sequence[str | InlineCode] | None = None  # of a text with inline tags
+    pieces: Sequence[str | InlineTag] | None = None  # of a text with inline tags
 
     @property
     def plural(self) -> str | None:
@@ -156,7 +156,7 @@ def _unit(
     )
 
 
-def _pieces(text: KeyedText) -> Sequence[str | InlineCode]:
+def _pieces(text: KeyedText) -> Sequence[str | InlineTag]:
     return [text.text or ""] if text.pieces is None else text.pieces
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.documents import content_of
-from mtagent.formats.inline import InlineCode, numbered
+from mtagent.formats.inline import InlineTag, numbered
 from mtagent.formats.xml_spans import XmlFile, XmlToken
 from mtagent.records import MemoryMatch, Segment
 from mtagent.text import languages, scripts
@@ -42,7 +42,7 @@ class _Variant(NamedTuple):
     """A text of a unit in one language, as characters and inline tags."""
 
     lang: str
-    pieces: list[str | InlineCode]
+    pieces: list[str | InlineTag]
 
 
 class _Unit(NamedTuple):
@@ -117,9 +117,9 @@ def _canonical(lang: str) -> str:
         return lang
 
 
-def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineCode]:
+def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineTag]:
     """The text of a ``seg``, which has begun, up to its end. The native codes within its tags are left out."""
-    pieces: list[str | InlineCode] = []
+    pieces: list[str | InlineTag] = []
     seen: Counter[tuple[str, str]] = Counter()
     pairs: dict[str, tuple[str, str, int]] = {}  # the keys of pairs, by the number that both tags have
     in_code = 0
@@ -144,7 +144,7 @@ def _pieces(tokens: Iterator[XmlToken]) -> list[str | InlineCode]:
             if token.value == "bpt":
                 pairs[number] = key
             role = {"bpt": "open", "ept": "close"}.get(token.value, "empty")
-            pieces.append(InlineCode(key, role, ""))
+            pieces.append(InlineTag(key, role, ""))
     return pieces
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import TranslationUnit
-from mtagent.formats.inline import InlineCode, numbered, pieces_of
+from mtagent.formats.inline import InlineTag, numbered, pieces_of
 from mtagent.formats.xml_spans import INSIDE_TAG, XmlFile, XmlToken, attributes_in, tag_pair, unescaped
 
 ITS = "http://www.w3.org/2005/11/its"
@@ -225,7 +225,7 @@ class XliffReader:
             self._line_of(match.start("source_tag")),
         )
 
-    def _pieces(self, match: re.Match[bytes], name: str) -> list[str | InlineCode]:
+    def _pieces(self, match: re.Match[bytes], name: str) -> list[str | InlineTag]:
         """The source or the target of a plain unit."""
         return pieces_of(self._xml, self._xml.tokens_between(*match.span(name))) if match[name] is not None else []
 

@@ -15,7 +15,7 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import ByteEdit, TranslationUnit, between_placeholders, content_of, shown_id
-from mtagent.formats.inline import InlineCode
+from mtagent.formats.inline import InlineTag
 from mtagent.formats.monolingual import KeyedText, joined_key, language_in_path, paired, source_file
 from mtagent.formats.xml_spans import (
     INVALID,
@@ -418,17 +418,17 @@ class _AndroidTexts:
             locked=self._locked or _ANDROID_REFERENCE.fullmatch(element.text) is not None,
             category=category,
             plural_prefix=key.removesuffix(category or ""),
-            pieces=pieces if any(isinstance(piece, InlineCode) for piece in pieces) else None,
+            pieces=pieces if any(isinstance(piece, InlineTag) for piece in pieces) else None,
         )
 
-    def _pieces(self, element: XmlElement) -> list[str | InlineCode]:
+    def _pieces(self, element: XmlElement) -> list[str | InlineTag]:
         raw_pieces = inline_pieces(self._xml, element)
         if isinstance(raw_pieces[0], str):
             raw_pieces[0] = raw_pieces[0].lstrip(WHITE_SPACE)
         if isinstance(raw_pieces[-1], str):
             raw_pieces[-1] = raw_pieces[-1].rstrip(WHITE_SPACE)
         self._in_quotes = self._after_space = False
-        pieces: list[str | InlineCode] = []
+        pieces: list[str | InlineTag] = []
         for piece in raw_pieces:
             pieces.append(self._unescaped(piece, element.tag.line) if isinstance(piece, str) else piece)
         return pieces
@@ -467,12 +467,12 @@ class _AndroidTexts:
             ) from None
 
 
-def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
+def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineTag]:
     """An element's characters and inline tags; what ``<xliff:g>`` holds isn't to be translated."""
-    pieces: list[str | InlineCode] = []
+    pieces: list[str | InlineTag] = []
     characters: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()
-    open_tags: list[InlineCode] = []
+    open_tags: list[InlineTag] = []
     tokens = iter(element.tokens)
     for token in tokens:
         if token.kind in ("text", "cdata"):
@@ -483,7 +483,7 @@ def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
         pieces.append("".join(characters))
         characters = []
         if token.kind == "end":
-            pieces.append(InlineCode(open_tags.pop().key, "close", f"</{token.value}>"))
+            pieces.append(InlineTag(open_tags.pop().key, "close", f"</{token.value}>"))
             continue
         name = token.value
         identity = (name, token.attributes.get("id", ""))
@@ -497,9 +497,9 @@ def inline_pieces(xml: XmlFile, element: XmlElement) -> list[str | InlineCode]:
                 inner = next(tokens)
                 depth += (inner.kind == "start") - (inner.kind == "end")
                 end = inner.end
-            pieces.append(InlineCode(key, "empty", xml.raw(token.start, end)))
+            pieces.append(InlineTag(key, "empty", xml.raw(token.start, end)))
             continue
-        open_tags.append(InlineCode(key, "open", raw))
+        open_tags.append(InlineTag(key, "open", raw))
         pieces.append(open_tags[-1])
     return [*pieces, "".join(characters)]
 
