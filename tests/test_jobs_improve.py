@@ -52,7 +52,9 @@ def test_another_prompt_of_the_evaluator_is_another_run(shell: Shell) -> None:
     assert len(names) == 2
     long = "counting|model:" + "a-model-with-a-long-name" * 5
     improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@1"), run="mine")
-    with pytest.raises(StoreError, match=r"signatures.postedit was '…[^…]*\|prompt:p@1', is now '…[^…]*\|prompt:p@2'"):
+    with pytest.raises(
+        StoreError, match=r"other settings: postedit has another prompt[;,.]|postedit has another prompt"
+    ):
         improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@2"), run="mine")
 
 

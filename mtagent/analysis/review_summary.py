@@ -142,5 +142,5 @@ def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[DecisionGrouping, st
     if row.edit.span is not None:
         yield "category", row.edit.span.category
     if row.edit.outcome in ("applied", "rejected"):
-        for judge in dict.fromkeys(judgement.judge for judgement in judgements_of(step.cause)):
+        for judge in dict.fromkeys(judgement.plain_name for judgement in judgements_of(step.cause)):
             yield "judge", judge

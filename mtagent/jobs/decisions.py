@@ -40,7 +40,8 @@ def _values(key: str, chain: Chain, step: Step, edit: Edit) -> Iterable[str | No
         case "stage":
             return [step.stage]
         case "judge":
-            return [judgement.judge for judgement in judgements_of(step.cause)]
+            judgements = judgements_of(step.cause)
+            return [name for judgement in judgements for name in (judgement.judge, judgement.plain_name)]
         case "document":
             return [chain.segment.document]
         case "domain":

@@ -447,7 +447,7 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
     if not run_edits.pairs and run_edits.labels is not None and run_edits.labels.are_decisions:
         raise InputError(f"no edit of run {run_edits.run!r} is decided on yet; {FEWEST_PAIRS} are the least")
     judged = []
-    panels: dict[tuple[str, ...], None] = {}
+    panels: dict[tuple[str, ...], str] = {}
     unasked = 0
     unasked_judges: dict[str, None] = {}
     for pair in run_edits.pairs:
@@ -457,7 +457,7 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
         elif pair.judgements:
             judged.append(pair)
             panel = [comparable(judgement.signature) or judgement.judge for judgement in pair.judgements]
-            panels[tuple(panel)] = None
+            panels[tuple(panel)] = " + ".join(judgement.plain_name for judgement in pair.judgements)
     remarks = []
     if unasked:
         remarks.append(
@@ -469,7 +469,9 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
     if not panels:
         raise ConfigError(f"run {run_edits.run!r}: {_NO_JUDGE}")
     if len(panels) > 1:
-        shown = "; ".join(" + ".join(panel) for panel in panels)
+        shown = "; ".join(panels.values())
+        if len(set(panels.values())) < len(panels):  # they differ in a prompt or a setting
+            shown = "; ".join(" + ".join(panel) for panel in panels)
         raise ConfigError(
             f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one panel with --judge"
         )

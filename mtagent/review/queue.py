@@ -545,7 +545,7 @@ def gate_data(store: Store, name: str) -> PlainData:
     )
     commands = [
         f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json",
-        "# then the command that made the run, with --calibration gate.json and another -o",
+        "# it prints the next command, which has this gate decide on all texts",
     ]
     return {"words": words, "commands": commands}
 

@@ -373,6 +373,9 @@ def setting_differences(before: dict[str, Any], given: dict[str, Any], prefix: s
         old, new = before.get(key), given.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
             differences |= setting_differences(old, new, f"{prefix}{key}.")
+        elif prefix == "signatures." and isinstance(old, str) and isinstance(new, str):
+            if old != new:
+                differences[f"{prefix}{key}"] = f"{key} has another {_differing_parts(old, new)}"
         elif key not in before or key not in given or old != new:
             alike = 0
             if isinstance(old, str) and isinstance(new, str):
@@ -380,6 +383,18 @@ def setting_differences(before: dict[str, Any], given: dict[str, Any], prefix: s
             values = f"was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}"
             differences[f"{prefix}{key}"] = f"{prefix}{key} {values}"
     return differences
+
+
+def _differing_parts(signature: str, other: str) -> str:
+    """The names of what differs between two signatures: ``prompt and temperature``."""
+    parts, other_parts = signature.split("|"), other.split("|")
+    if parts[0] != other_parts[0]:
+        return "evaluator"
+    names = dict[str, None]()
+    for part in (*parts, *other_parts):
+        if part not in parts or part not in other_parts:
+            names[part.partition(":")[0]] = None
+    return " and ".join(names)
 
 
 def _shown(values: dict[str, Any], key: str, alike: int) -> str:
