@@ -63,7 +63,7 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
     [
         ([ScorePair("A", "0", None, 1)], "refuse", "system 'A', item '0': the evaluator's score is missing; give all"),
         ([ScorePair("A", "0", 1, None)], "refuse", "system 'A', item '0': the human score is missing"),
-        ([ScorePair("A", "0", 1, 1), ScorePair("B", "1", 1, 1)], "refuse", "system 'A', item '1': has no row"),
+        ([ScorePair("A", "0", 1, 1), ScorePair("B", "1", 1, 1)], "refuse", "system 'A', item '1': has no score"),
         ([ScorePair("A", "0", None, 1), ScorePair("A", "0", 1, 1)], "leave-out", "system 'A', item '0': has two rows"),
         (
             [ScorePair("A", "0", math.nan, 1)],

@@ -193,8 +193,8 @@ async def test_a_wrapped_system_is_asked_once_more(bad: str | None) -> None:
 @pytest.mark.parametrize(
     ("answers", "asked", "reason"),
     [
-        ([REFUSAL, "100"], 2, "UnusableTranslation: Wrapped: words: the source has words, and the text has none"),
-        ([KeyError("no model")], 1, "TranslatorError: "),
+        ([REFUSAL, "100"], 2, "Wrapped: words: the source has words, and the text has none"),
+        ([KeyError("no model")], 1, "Wrapped: KeyError: 'no model'"),
     ],
 )
 async def test_then_the_step_fails_with_the_guard_named_and_a_system_that_breaks_is_not_asked_again(

@@ -159,7 +159,7 @@ def test_filters_choose_by_category_and_its_parent_and_say_what_there_is(reviewe
         reviewed("accept r --where category=terms")
     )
     assert "write KEY=VALUE, with a KEY of guard, category" in refused(reviewed("accept r --where colour=red"))
-    assert "there is no decision on an edit with guard=numbers" in refused(
+    assert "nothing was decided on an edit with guard=numbers that could be taken back" in refused(
         reviewed("accept r --where guard=numbers --undo")
     )
 

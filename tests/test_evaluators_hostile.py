@@ -363,7 +363,7 @@ async def test_a_judge_that_chooses_by_place_is_reported_once(caplog: pytest.Log
         for number in range(WATCHED + 5):
             await pairwise.compare(SEGMENT, TEXT, f"{TEXT} {number}")
             assert len(caplog.messages) == (number + 1 >= WATCHED)
-    assert "the judge small" in caplog.messages[0]
+    assert "the judge (small, comparing both texts)" in caplog.messages[0]
     assert "name another model" in caplog.messages[0]
 
 

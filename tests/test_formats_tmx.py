@@ -174,7 +174,7 @@ def test_exact_matches_fill_empty_targets_without_a_model(project: Shell) -> Non
     written = (project.folder / "app.xlf").read_text(encoding="utf-8")
     assert 'Hola <x id="1"/> mundo.' in written
     assert "1 not in the run: no target, and no model or MT system to translate with" in done.err
-    assert "nothing to work on; no model was asked" in project(command).err
+    assert "nothing to process; no model was called" in project(command).err
     assert (project.folder / "app.xlf").read_text(encoding="utf-8") == written
 
 

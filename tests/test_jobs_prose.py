@@ -214,7 +214,7 @@ def postedited_once(shell: Shell, form: str, server: str, name: str) -> None:
     data = path.read_bytes()
     assert STRUCTURE[form](data) == STRUCTURE[form](Path("en", name).read_bytes())
     again = shell(command, *with_model(server))
-    assert "nothing to work on; no model was asked" in again.err, again.err
+    assert "nothing to process; no model was called" in again.err, again.err
     assert path.read_bytes() == data
 
 

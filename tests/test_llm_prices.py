@@ -117,8 +117,8 @@ def test_the_file_goes_before_the_public_list_and_what_it_does_not_name_stays(tm
 ONE = '[[prices]]\nmodel = "m"\ninput = 1\noutput = 2\n'
 BROKEN = {
     "[[prices]\n": r"prices.toml: .*line 1",
-    "": r"prices.toml: has no prices; write an entry \[\[prices\]\] for each$",
-    "prices = 3\n": r"prices.toml: has no prices; write an entry \[\[prices\]\] for each$",
+    "": r"prices.toml: has no prices; write an entry \[\[prices\]\] for each price$",
+    "prices = 3\n": r"prices.toml: has no prices; write an entry \[\[prices\]\] for each price$",
     'model = "m"\n' + ONE: r"prices.toml:1: 'model' must be in an entry \[\[prices\]\]",
     "[[prices]]\ninput = 1\noutput = 2\n": r"prices.toml:1: model: field required$",
     ONE + '\n[[prices]]\nmodel = "n"\ninput = 1\n': r"prices.toml:6: output: field required$",

@@ -138,7 +138,7 @@ def test_what_failed_keeps_its_text_is_listed_and_is_all_that_is_asked_again(dri
     with simulator("--behaviour", "tests.wmt_models:speechless") as url:
         done = drive(wmt25_general.main, line, url)
     assert done.code == 3
-    assert f"wmt25_general: {NEWS}:2: postedit failed: RatingParseError" in done.err
+    assert f"wmt25_general: {NEWS}:2: postedit failed: no JSON object or list in the reply: " in done.err
     assert hypotheses() == ["Un acertado.\n\nDos errado.\n\nTres."]
     port, log = url.rpartition(":")[2].removesuffix("/v1"), tmp_path / "log"
     with simulator("--behaviour", "tests.simulator.chain:improving", "--port", port, "--log", str(log)) as again:

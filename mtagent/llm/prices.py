@@ -144,7 +144,7 @@ def _read(path: Path) -> list[OwnPrice]:
     for name in data:
         raise ConfigError(f"{path}{_line(text, None, name)}: {name!r} must be in an entry [[prices]]")
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{path}: has no prices; write an entry [[prices]] for each price price")
+        raise ConfigError(f"{path}: has no prices; write an entry [[prices]] for each price")
     prices: dict[object, OwnPrice] = {}
     for number, entry in enumerate(entries):
         try:
