@@ -236,7 +236,7 @@ def _outcome_plot(name: str, run: str, rows: Sequence[tuple[str, Mapping[str, in
 
     caption = "What became of the segments in each stage"
     if run:
-        caption += f" of {run}"
+        caption += f": {run}"
     return Plot(name, caption, "; ".join(words), 0.5 + 0.24 * len(rows), draw, replace(table, title=caption))
 
 
@@ -276,7 +276,7 @@ def _edit_plot(name: str, run: str, groups: Sequence[EditGroup], table: Table) -
     caption = "Edits by category and severity of the error that they correct"
     if run:
         caption += f": {run}"
-    return Plot(name, caption, "; ".join(words), 0.5 + 0.21 * len(shown_rows), draw, replace(table, title=caption))
+    return Plot(name, caption, "; ".join(words), 0.62 + 0.21 * len(shown_rows), draw, replace(table, title=caption))
 
 
 # --- quality and cost, stage by stage
