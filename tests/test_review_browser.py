@@ -372,7 +372,9 @@ VISIBLE = """() => {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
     const marks = [...document.querySelectorAll("#text .ring")];
     const buttons = [...document.querySelectorAll("#now .buttons button")];
-    const boxes = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
+    const all = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
+    const wide = all.filter(([, box]) => box.width > 8); // a mere space at the end of a line hangs over it
+    const boxes = wide.length > 0 ? wide : all;
     results.push({
       target: document.getElementById("target").textContent,
       mark: boxes.length > 0 && isSeen(...boxes[0]),
@@ -390,9 +392,10 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
     size: tuple[int, int], context: Any, tmp_path: Path
 ) -> None:
     with reviewed(tmp_path, real_chains(60)) as server:
-        page = opened(context, server.address)
+        page = context.new_page()
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.wait_for_timeout(100)
+        page.goto(server.address)
+        page.wait_for_selector("html[data-ready]")
         results = []
         for _ in range(60):
             shown(page)
@@ -976,9 +979,7 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         assert shown(page) == "last"
 
 
-def test_a_key_takes_less_than_a_twentieth_of_a_second_of_script_in_ten_thousand_segments(
-    context: Any, tmp_path: Path
-) -> None:
+def test_a_key_takes_less_than_a_twentieth_of_a_second_in_ten_thousand_segments(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, many(10_000)) as server:
         page = opened(context, server.address)
         page.wait_for_selector("html[data-complete]", timeout=120_000)
@@ -986,29 +987,31 @@ def test_a_key_takes_less_than_a_twentieth_of_a_second_of_script_in_ten_thousand
         session = context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})  # other work of the machine does not count
 
-        def script_time() -> float:
+        def page_time() -> float:
+            """What the page has worked so far: scripts, layout and painting, in milliseconds."""
             metrics = session.send("Performance.getMetrics")["metrics"]
-            return 1000 * sum(metric["value"] for metric in metrics if metric["name"] == "ScriptDuration")
+            return 1000 * sum(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
         took = {}
         for key in "jkarA":
             times = []
             for _ in range(15):
                 until(page, "!document.querySelector('#segment[aria-busy]')")
-                before = script_time()
+                before = page_time()
                 page.evaluate(
                     "(key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
                 )
                 page.wait_for_timeout(100)  # nobody decides faster
-                times.append(script_time() - before)
+                times.append(page_time() - before)
             took[key] = sorted(times)[len(times) // 2]
-        before = script_time()
+        before = page_time()
         page.fill("#filter-q", "brücke")
-        took["search"] = script_time() - before
-        print({key: round(value, 1) for key, value in took.items()}, "ms of script")  # noqa: T201 - for the docs
+        took["search"] = page_time() - before
+        print({key: round(value, 1) for key, value in took.items()}, "ms of work")  # noqa: T201 - for the docs
         assert max(took[key] for key in "jkarA") < 50 * SLACK, took
         assert took["search"] < 200 * SLACK
         wait_saved(page)
+        assert sum(len(history) for history in decisions(tmp_path).values()) == 45
 
 
 # --- for everyone
