@@ -454,7 +454,7 @@ def test_ratings_of_several_runs_are_one_table(rated: Shell) -> None:
         assert float(row["rules/rules"]) == stored[system, item]["score"]
         assert row["rules/rules signature"] == stored[system, item]["signature"]
         if len(text) % 2:
-            assert (row["h/halves"], row["h/halves error"]) == ("", "an odd text"), "not 0"
+            assert (row["h/halves"], row["h/halves error"]) == ("", "EvaluationError: an odd text"), "not 0"
         else:
             assert float(row["h/halves"]) == 0.1 + len(text) / 1000, "unrounded"
     means = {row["system"]: row for row in csv.DictReader(io.StringIO(rated("score --run halves -f csv").out))}

@@ -79,7 +79,7 @@ WRONG = [
 @pytest.mark.parametrize(("result", "message"), WRONG)
 def test_what_is_no_rating_with_a_finite_score_is_an_error_everywhere(result: Any, message: str) -> None:
     rated = rated_by(Giving(result))
-    assert (rated.rating, rated.error) == (None, message)
+    assert (rated.rating, rated.error) == (None, f"EvaluationError: {message}")
     (as_evaluator,) = edited(evaluator=Giving(result)).steps
     assert (as_evaluator.verdict, as_evaluator.reason) == ("failed", message)
     chain = edited(evaluator=Picky(), judge=Giving(result), gate="rate")
@@ -157,7 +157,7 @@ def test_what_only_shows_when_it_is_asked_is_an_error_of_the_rating() -> None:
     unseen = SimpleNamespace(name="mine", rate=functools.partial(lambda *_: scored(0.0)))
     rated = rated_by(unseen)
     assert rated.error is not None
-    assert rated.error.startswith("mine gave Rating ")
+    assert rated.error.startswith("EvaluationError: mine gave Rating ")
     assert rated.error.endswith("without being awaited: `rate` is not async")
     assert rated.calls == (PAID,)
 
@@ -202,7 +202,7 @@ class Together(Picky):
     ],
 )
 def test_ratings_made_together_are_checked_likewise(result: Any, message: str) -> None:
-    assert rated_by(Together(result)).error == message
+    assert rated_by(Together(result)).error == f"EvaluationError: {message}"
 
 
 # --- entry points

@@ -149,11 +149,11 @@ def test_equal_texts_are_rated_once_and_paid_for_once() -> None:
 @pytest.mark.parametrize(
     ("answer", "message", "calls"),
     [
-        (MtagentError("no"), "no", 0),
-        (unusable(PAID), "unreadable", 1),
+        (MtagentError("no"), "MtagentError: no", 0),
+        (unusable(PAID), "MtagentError: unreadable", 1),
         (ZeroDivisionError("third party"), "ZeroDivisionError: third party", 0),
-        (math.nan, "counting gave the score nan: ", 1),
-        (-math.inf, "counting gave the score -inf: ", 1),
+        (math.nan, "EvaluationError: counting gave the score nan: ", 1),
+        (-math.inf, "EvaluationError: counting gave the score -inf: ", 1),
     ],
 )
 def test_what_fails_is_the_error_of_that_text_alone_and_keeps_the_calls_that_were_paid_for(
@@ -191,11 +191,11 @@ def test_an_evaluator_that_rates_together_gets_the_different_texts_in_order() ->
 @pytest.mark.parametrize(
     ("results", "errors", "calls"),
     [
-        (lambda ratings: [ratings[0], unusable(PAID)], [None, "unreadable"], [1, 1]),
-        (lambda ratings: ratings[:1], ["counting gave 1 ratings for 2 translations"] * 2, None),
+        (lambda ratings: [ratings[0], unusable(PAID)], [None, "MtagentError: unreadable"], [1, 1]),
+        (lambda ratings: ratings[:1], ["EvaluationError: counting gave 1 ratings for 2 translations"] * 2, None),
         (
             lambda ratings: exec("raise error", {"error": unusable(PAID, PAID)}),
-            ["unreadable"] * 2,
+            ["MtagentError: unreadable"] * 2,
             [2, 0],
         ),
     ],
@@ -238,7 +238,7 @@ def test_only_what_failed_is_asked_again(files: Shell) -> None:
     rate_files(Counting({"do": MtagentError("down")}))
     assert [(o["error"], o["score"]) for o in files.objects("o.jsonl")][2:] == [
         (None, -3),
-        ("down", None),
+        ("MtagentError: down", None),
     ]
     again = Counting()
     rate_files(again)
@@ -286,7 +286,7 @@ def test_a_limit_rates_the_first_segments_and_the_whole_goes_on_from_there(files
 
 def test_where_nothing_could_be_rated_the_former_file_stays(files: Shell) -> None:
     files.write("o.jsonl", "good")
-    with pytest.raises(MtagentError, match="nothing was written: down"):
+    with pytest.raises(MtagentError, match="nothing was written: MtagentError: down"):
         rate_files(Counting(dict.fromkeys(("uno", "dos", "un", "do"), MtagentError("down"))))
     assert files.read("o.jsonl") == ["good"]
 
@@ -311,7 +311,7 @@ def test_a_reply_that_made_a_rating_fail_is_asked_for_again_and_the_others_are_n
     llm = ScriptedLLM(reply)
     assert rate_files(systems="a", llm=llm).systems[0].failed == 1
     second = files.objects("o.jsonl")[1]
-    assert second["error"].startswith("no JSON object or list in the reply")
+    assert second["error"].startswith("RatingParseError: ")
     assert second["usage"]["calls"] == 2
     unreadable.clear()
     report = rate_files(systems="a", llm=llm)

@@ -49,7 +49,7 @@ from mtagent.llm.budget import Budget
 from mtagent.llm.gathering import STOPPING, together
 from mtagent.llm.prompts import read_instructions_by_language, with_instructions
 from mtagent.llm.protocol import LLM
-from mtagent.records import Call, ErrorCause, Rated, Rating, Segment
+from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing
 
@@ -186,7 +186,7 @@ async def _verdict(rating_to_come: Awaitable[Rating]) -> _Verdict:
 
 
 def _failed(error: Exception, seconds: float) -> _Verdict:
-    return _Verdict(None, ErrorCause.of(error).sentence, calls_of(error), seconds)
+    return _Verdict(None, f"{type(error).__name__}: {error}", calls_of(error), seconds)
 
 
 OnRated = Callable[[Sequence[Rated]], None]
