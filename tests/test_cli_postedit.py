@@ -173,6 +173,13 @@ def test_the_same_command_again_does_nothing_more(shell: Shell) -> None:
     assert ": postedit: " not in done.err
 
 
+def test_the_command_of_a_run_is_stored_without_anything_that_looks_like_a_key(shell: Shell) -> None:
+    line = "postedit -s en.txt -t es.txt -l en-es -o sk-0123456789abcdef --name r"
+    assert shell(line).code == 0
+    expected = [word.replace("sk-0123456789abcdef", "[key]") for word in line.split()]
+    assert list(shell.runs()["r"].command) == expected
+
+
 def test_a_limit_takes_the_first_segments_and_a_later_run_goes_on_from_them(shell: Shell) -> None:
     assert shell.postedit("--limit 1").lines == IMPROVED[:1]
     done = shell.postedit()

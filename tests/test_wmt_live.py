@@ -175,7 +175,7 @@ def test_what_cannot_be_read_is_left_out_and_counted(folder: Path, drive: Drive)
         done = drive(f"rate -q --base-url {url}")
     assert done.code == 3
     assert row(done, "measured, sim")[0] == str(SEGMENTS - 1)
-    assert "scored: 33 of 36 translations; left out: 3 it calls no tool at its end" in done.lines
+    assert "scored: 33 of 36 translations; left out: 3 RatingParseError" in done.lines
 
 
 def test_a_higher_limit_continues_the_run(folder: Path, server: str, drive: Drive) -> None:

@@ -84,7 +84,8 @@ def error_in_words(error: str) -> str:
 def plain_reason(step: Step) -> str:
     """The reason of ``step`` for people who work on texts: an error in words in place of its class."""
     if isinstance(step.cause, ErrorCause):
-        return f"{error_in_words(step.cause.error)}: {step.cause.detail}"
+        words = error_in_words(step.cause.error)
+        return f"{words}: {step.cause.detail}" if step.cause.detail else words
     return step.reason
 
 

@@ -36,6 +36,7 @@ from mtagent.cli.options import (
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
+from mtagent.text.masking import MASK
 
 if TYPE_CHECKING:
     from mtagent.learning.calibrate import GateCheck
@@ -376,6 +377,7 @@ _OF_ONE_RUN = {
 def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
     """Print the command that makes a run like the one that was learnt from, with the calibrated gate."""
     from mtagent.cli.improve import postedit, translate
+    from mtagent.formats.files import STANDARD
 
     with existing_store(options["store"]) as store:
         run = store.run(options["runs"][0])
@@ -384,7 +386,9 @@ def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
     for name, values in more.items():
         for value in values:
             words += [name, value]
-    if not run.command:
+    # A masked word is lost, and a folder of batches belongs to the run that wrote it.
+    is_repeatable = not any(MASK in word or word.startswith("--batch") for word in run.command)
+    if not run.command or not is_repeatable:
         say(f"mtagent: next, repeat the command that made {run.name}, with {shlex.join(words)} and another -o")
         return
     command_name, *given = run.command
@@ -392,7 +396,9 @@ def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
     next_words = [command_name]
     for option_name, group in words_by_option({"postedit": postedit, "translate": translate}[command_name], given):
         if option_name == "output":
-            words += ["-o", _unused(group[-1].removeprefix("--output=").removeprefix("-o"))]
+            output_name = group[-1].removeprefix("--output=").removeprefix("-o")
+            if Path(output_name) != STANDARD and not Path(output_name).is_dir():
+                words += ["-o", _unused(output_name)]
         elif option_name not in _OF_ONE_RUN and option_name not in {left_out[name] for name in more}:
             next_words += group
     say("mtagent: next, have this gate decide on all texts:")

@@ -16,7 +16,7 @@ from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
 from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
-from mtagent.records import Chain, ErrorCause, Rated, Step, Usage, guards_of
+from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import Run, RunSummary
 from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
@@ -116,7 +116,7 @@ class Progress:
         self._counts[chain.state] += 1
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
-            self._note_cause(_cause_of(failed_step))
+            self._note_cause(failed_step.reason)
             self._failed_empty += not chain.text
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
@@ -134,7 +134,7 @@ class Progress:
             for step in chain.steps:
                 _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {_cause_of(failed_step)}")
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
         self._move(chain.usage)
 
     def _note_cause(self, message: str) -> None:
@@ -200,12 +200,12 @@ class Progress:
         name, failed_step = chain.segment.id, chain.failed
         self._counts["failed" if failed_step else "judged"] += 1
         if failed_step is not None:
-            self._note_cause(_cause_of(failed_step))
+            self._note_cause(failed_step.reason)
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"{name}: {failed_step.stage}: {_cause_of(failed_step)}")
+            self._write_failure(f"{name}: {failed_step.stage}: {failed_step.reason}")
         self._move(chain.usage)
 
     def _move(self, usage: Usage) -> None:
@@ -314,13 +314,6 @@ def uncounted(run: RunSummary) -> str:
     if not run.uncounted:
         return ""
     return f" (the server did not count {run.uncounted} of the calls)"
-
-
-def _cause_of(step: Step) -> str:
-    """Why a step failed, in words for people: without the class of the error."""
-    if isinstance(step.cause, ErrorCause):
-        return step.cause.detail or step.cause.error
-    return step.reason
 
 
 def _write(line: str) -> None:
