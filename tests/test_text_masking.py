@@ -377,7 +377,7 @@ def test_a_quotation_mark_in_a_key_is_not_its_end() -> None:
         ("", "Incorrect API key provided. Set your API key: see the docs."),
         ("", "You didn't provide an API key in an Authorization header using Bearer auth"),
         ("", "Missing bearer token; basic authentication is switched off"),
-        ("", "Basic Information: the task-force met in sk-Latn, sk-SK and disk-based places"),
+        ("", "Basic Information: the task-force met in sk-Latn, sk-SK, sk-de.csv, sk-en.tar.gz and disk-based places"),
         ("", "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
         ("", "Invalid schema: key 'properties' is missing, token limit 8192 reached"),
         ("", "password: required"),

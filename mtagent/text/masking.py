@@ -24,7 +24,9 @@ _BYTES = regex.compile(r"""\bb(?:'[^']*'|"[^"]*")""")
 
 _SHAPES = regex.compile(
     r"""(?<![A-Za-z0-9])(?:
-        sk-(?![A-Z][a-z]{3}\b)[\w*.\-]{3,}          # OpenAI, Anthropic, OpenRouter …; sk-Latn is Slovak
+        sk-(?![A-Z][a-z]{3}\b)                      # sk-Latn is Slovak
+        (?!(?:[a-z]{2,3}|[A-Z]{2})(?:\.[a-z]{2,6})+(?![\w.*\-]))  # a file of Slovak and German may be sk-de.csv
+        [\w*.\-]{3,}                                # OpenAI, Anthropic, OpenRouter …
       | (?:gsk_|r8_|hf_|gh[oprsu]_|github_pat_|glpat-|xox[abeoprs]-|xai-|pplx-|nvapi-|ya29\.)[\w*.\-]{6,}
       | AIza[\w*\-]{8,}                             # Google
       | (?:AKIA|ASIA)[A-Z0-9*]{8,}                  # Amazon
