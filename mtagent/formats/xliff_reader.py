@@ -153,8 +153,8 @@ class XliffReader:
     def file_prefixes(self) -> list[str]:
         """What the ids of each file begin with; nothing if there is only one file.
 
-        That is the file's name. Of files with the same name, or none, the second has ``[2]`` behind it: so the ids
-        stay if files with other names are added or removed.
+        That is the file's name. Of files with the same name the second has ``[2]`` behind it, and those without a name
+        are ``[1]``, ``[2]``: so the ids stay if files with other names are added or removed.
         """
         if len(self._files) <= 1:
             return [""]
