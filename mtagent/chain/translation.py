@@ -46,6 +46,18 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
     return tuple(damages)
 
 
+def skipped_guards(skip_guards: Collection[str], gate: str | None) -> frozenset[str]:
+    """The guards over a whole translation that a run leaves out: those that the user names, and more without a gate.
+
+    The gate ``none`` takes every translation, as the papers do. Only control characters are refused even then, because
+    they make files that other programs can't read.
+    """
+    skipped = frozenset(skip_guards)
+    if gate == "none":
+        skipped |= {"numbers"} | (TRANSLATION_GUARDS.keys() - {"control"})
+    return skipped
+
+
 def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
     """The numbers of the source that ``text`` has neither in digits nor in words; ``()`` where ``skip`` names them.
 

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 from mtagent.chain.chain import MANY, SHORTLIST, from_memory
 from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
+from mtagent.chain.translation import skipped_guards
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.pairwise import Pairwise
@@ -166,6 +167,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         config = inputs.config
         listener, folder = Listener(config), config.prompts
         is_published = config.preset == "paper"
+        skip = skipped_guards(config.skip_guards, config.gate)
         llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
@@ -177,7 +179,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
-            if from_memory(segment, segment.translation) is not None:
+            if from_memory(segment, segment.translation, skip=skip) is not None:
                 continue
             translated = proofread = rated = segment
             if is_published:
@@ -401,6 +403,7 @@ class Estimator:
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """A row per stage, but not for rerank if there is no candidate."""
         stages = self._config.stages or ()
+        skip = skipped_guards(self._config.skip_guards, self._config.gate)
         total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
 
@@ -409,7 +412,7 @@ class Estimator:
             return rating.plus(work.at_most() if self._triage else work)
 
         for segment in segments:
-            if not segment.source.strip() or from_memory(segment, segment.translation) is not None:
+            if not segment.source.strip() or from_memory(segment, segment.translation, skip=skip) is not None:
                 continue
             if segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))
