@@ -181,7 +181,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         page.wait_for_selector("#segment[aria-busy]")
         for key in ("A", "R", "a", "r", "1", "e"):
             page.keyboard.press(key)
-        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
+        assert page.inner_text("#progress") == "4 of 12 edited segments decided"
         for route in held:
             route.continue_()
         page.unroute("**/segments/**")
@@ -189,7 +189,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         press(page, "Escape")
         assert shown(page) != first
         wait_saved(page)
-        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
+        assert page.inner_text("#progress") == "4 of 12 edited segments decided"
     assert len(decisions(tmp_path)) == 4
 
 
@@ -209,7 +209,7 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
                         break
             assert shown(page) != name
         assert len(set(seen)) == 28
-        assert page.inner_text("#progress") == "28 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "28 of 40 edited segments decided"
         wait_saved(page)
         server.end(signal.SIGKILL)
         last = [shown(page)]
@@ -219,14 +219,14 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
         assert "does not answer" in page.inner_text("#problem")
         press(page, "A")
         until(page, "document.getElementById('saved').textContent === '2 decisions not saved yet'")
-        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "30 of 40 edited segments decided"
         assert set(decisions(tmp_path)) == set(seen)
         page.close()
 
         again = Reviewed(tmp_path, server.port)
         page = opened(context, again.address)
         wait_saved(page)
-        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "30 of 40 edited segments decided"
         assert set(decisions(tmp_path)) == {*seen, *last}
         assert shown(page) not in {*seen, *last}
 
@@ -526,8 +526,8 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert state(tmp_path, "bank") == undone[-1]
         assert [verdict for _, verdict in decisions(tmp_path)["bank"]][4:] == ["undecided"] * 4
         press(page, "u")
-        assert page.inner_text("#live") == "There is nothing to undo in this window"
-        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
+        assert "There is nothing to undo in this window" in page.inner_text("#offer")
+        assert page.inner_text("#progress") == "0 of 5 edited segments decided"
 
 
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
@@ -575,9 +575,9 @@ def test_a_decision_on_what_is_gone_is_dropped_and_the_others_are_saved(context:
         until(page, "document.getElementById('problem').textContent.includes('is dropped')")
         assert "was deleted" in page.inner_text("#problem")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 2 edited segments decided"
         press(page, "u")
-        assert page.inner_text("#live") == "There is nothing to undo in this window"
+        assert "There is nothing to undo in this window" in page.inner_text("#offer")
         press(page, "A")
         wait_saved(page)
         assert page.locator("#problem:visible").count() == 0
@@ -626,11 +626,11 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         press(page, "r")
         until(page, "document.querySelector('#target').textContent === 'The whole segment'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 2 edited segments decided"
         press(page, "a")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "1 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "1 of 2 edited segments decided"
         assert state(tmp_path, "bank") == ["accept", "reject"]
         press(page, "u")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
@@ -794,7 +794,7 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.inner_text("#offer").startswith(f"{count - 1} segments accepted")
         expected = {**before, **{name: [(None, "accept")] for name in ids}, ids[-1]: [(None, "reject")]}
         assert decisions(tmp_path) == expected
-        assert page.inner_text("#progress") == f"{len(expected)} of 40 changed segments decided"
+        assert page.inner_text("#progress") == f"{len(expected)} of 40 edited segments decided"
         assert page.locator("#now .badge.decided").inner_text() == "accepted by ana"
         press(page, "u")
         until(page, "document.getElementById('offer').textContent.includes('undone')")
@@ -963,7 +963,7 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         press(page, "A", "A")
         wait_saved(page)
         assert len(decisions(tmp_path)) == 2
-        assert page.inner_text("#progress") == "no segment was changed"
+        assert page.inner_text("#progress") == "no segment was edited"
         assert shown(page) == "2"
         page.focus("#list button >> nth=4")
         held[0].continue_()
@@ -983,7 +983,7 @@ def test_a_key_takes_less_than_a_twentieth_of_a_second_in_ten_thousand_segments(
     with reviewed(tmp_path, many(10_000)) as server:
         page = opened(context, server.address)
         page.wait_for_selector("html[data-complete]", timeout=120_000)
-        assert page.inner_text("#progress") == "0 of 10,000 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 10,000 edited segments decided"
         session = context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})  # other work of the machine does not count
 
@@ -1044,21 +1044,19 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         press(page, "?")
         page.uncheck("#letters")
         press(page, "Escape", "a", "r")
-        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 5 edited segments decided"
         page.click("button.row:has(.id:text-is('worse'))")
         page.get_by_role("button", name="Accept edit 1").focus()
         press(page, "Enter")
         wait_saved(page)
-        assert page.inner_text("#live") == "Edit 1 worse: accepted"
+        assert page.inner_text("#live") == "Edit 1 of segment worse: accepted"
         page.click("button.row:has(.id:text-is('worse'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'worse'")
-        accept = page.get_by_role("button", name="Accept edit 1")
-        assert accept.get_attribute("aria-pressed") == "true"
-        accept.focus()
-        press(page, "Enter")  # takes the decision back
+        page.get_by_role("button", name="Take back edit 1").focus()
+        press(page, "Enter")
         wait_saved(page)
         assert page.evaluate("document.activeElement.dataset.focus") == "accept", "the focus is kept"
-        assert accept.get_attribute("aria-pressed") == "false"
+        assert page.get_by_role("button", name="Take back").count() == 0
         press(page, "Enter")
         wait_saved(page)
         page.get_by_role("button", name="Next").click()
