@@ -530,6 +530,29 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert page.inner_text("#progress") == "0 of 5 edited segments decided"
 
 
+def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(context: Any, tmp_path: Path) -> None:
+    refused, failed, untouched = varied()[2], varied()[3], varied()[7]
+    with reviewed(tmp_path, [refused, failed, untouched]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('zeta'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'zeta'")
+        press(page, "R")
+        assert "There is no edit to take back" in page.inner_text("#offer")
+        page.click("button.row:has(.id:text-is('refused'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'refused'")
+        assert page.locator("#offer:visible").count() == 0, "it was about the other segment"
+        assert page.inner_text("#decide-all") == "Decide all 3 …"
+        press(page, "R")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"refused": [(None, "reject")]}
+        assert page.inner_text("#decide-all") == "Decide all 2 …"
+        press(page, "A", "A")
+        wait_saved(page)
+        assert "All segments of this queue are decided" in page.inner_text("#offer")
+        press(page, "j", "j", "j")
+        assert "This is the end of the queue" in page.inner_text("#offer")
+
+
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         first, second = opened(context, server.address), opened(context, server.address)

@@ -164,7 +164,7 @@ async function undoTogether(made) {
 }
 
 /** What accepting or rejecting everything that is shown is about. */
-const openRows = (verdict) => matching.filter((row) => row.decided !== "all" && (verdict === "accept" || row.text !== (row.given ?? "")));
+const openRows = (verdict) => matching.filter((row) => row.decided !== "all" && (verdict === "accept" || row.proposed.length > 0 || row.text !== (row.given ?? "")));
 
 function askAll() {
   const count = openRows("accept").length;
