@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from bench.harness import simulator
 from mtagent.chain.decided_text import decided
 from mtagent.records import (
     Chain,
@@ -40,6 +42,7 @@ from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.conftest import DATA
 from tests.report_runs import edited, error, many, save, segment, varied
+from tests.simulator import marks, taught
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -965,6 +968,92 @@ def test_a_script_that_got_into_the_page_would_not_run(context: Any, tmp_path: P
         assert page.evaluate("window.hacked") is None
         assert page.locator("body img").count() == 0
     context.said.clear()
+
+
+# --- the whole way of a post-editor
+
+
+@pytest.mark.parametrize(("viewport", "segments_to_decide"), [((1366, 768), 40), ((390, 844), 30)])
+def test_a_post_editor_decides_withdraws_exports_calibrates_and_runs_again(
+    browser: Any, tmp_path: Path, viewport: tuple[int, int], segments_to_decide: int
+) -> None:
+    """With keys at a desk to the end, by touch on a phone until the export.
+
+    Prints what it took; ``bench/README.md`` quotes that.
+    """
+    width, height = viewport
+    on_phone = width < 500
+    for name, texts_of in (("en.txt", "source"), ("es.txt", "translation")):
+        lines = [f"{getattr(chosen, texts_of)}\n" for chosen in marks.segments(120)]
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    with simulator("--behaviour", "tests.simulator.taught:answer") as url:
+        line = f"postedit -s en.txt -t es.txt -l en-es -o first.txt --model small --base-url {url} --name first"
+        assert run(tmp_path, *line.split()).code == 0
+        server = Reviewed(tmp_path, name="first")
+        try:
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, is_mobile=on_phone, has_touch=on_phone
+            )
+            page = opened(context, server.address)
+            actions, seconds, names = decide_segments(page, segments_to_decide, on_phone=on_phone)
+            wait_saved(page)
+            assert len(set(names)) == segments_to_decide
+            withdraw(page, names[0], on_phone=on_phone)
+            wait_saved(page)
+            assert page.inner_text("#progress").startswith(f"{segments_to_decide - 1} of ")
+            context.close()
+        finally:
+            server.end()
+        print(f"{viewport}: {segments_to_decide} segments, {actions} keys or taps, {seconds:.1f} s")  # noqa: T201
+        assert run(tmp_path, "export", "first", "-o", "decided.txt").code == 0
+        if on_phone:
+            return
+        calibrated = run(tmp_path, "gate", "calibrate", "--run", "first", "--decisions", "-o", "gate.json")
+        assert calibrated.code == 0, calibrated.err
+        *_, next_command, along = calibrated.err.splitlines()
+        again = run(tmp_path, *shlex.split(next_command)[1:], "--name", "second")
+        assert again.code == 0, again.err
+    for command in re.findall("`mtagent (.*?)`", along):
+        taken = run(tmp_path, *shlex.split(command.replace("NEW_RUN", "second")))
+        assert taken.code == 0, taken.err
+    assert len((tmp_path / "first-2.txt").read_text(encoding="utf-8").splitlines()) == 120
+
+
+def decide_segments(page: Any, count: int, *, on_phone: bool) -> tuple[int, float, list[str]]:
+    """Decide on ``count`` segments as they come: how many keys or taps and seconds it took, and the segments' names."""
+    actions, names, started = 0, [shown(page)], time.monotonic()
+    while True:
+        assert actions < 20 * count
+        old, new = (
+            "".join(page.locator("#now del").all_inner_texts()),
+            "".join(page.locator("#now ins").all_inner_texts()),
+        )
+        verdict = "accept" if taught.worth(new) >= taught.worth(old) else "reject"
+        if on_phone:
+            page.tap(f"#now button.{verdict}")
+        else:
+            press(page, verdict[0])
+        actions += 1
+        name = shown(page)
+        if name != names[-1]:
+            if len(names) == count:
+                return actions, time.monotonic() - started, names
+            names.append(name)
+
+
+def withdraw(page: Any, name: str, *, on_phone: bool) -> None:
+    """Find the decided segment ``name`` and take its first decision back."""
+    until(page, "document.documentElement.dataset.complete")
+    if on_phone:
+        page.tap("#queue > summary")
+        page.tap(f"button.row:has(.id:text-is('{name}'))")
+    else:
+        source = page.evaluate(f"rows.find(row => row.id === '{name}').source")
+        press(page, "/")
+        page.keyboard.type(source)
+        press(page, "Enter")
+    until(page, f"document.querySelector('#segment-title .id').textContent === '{name}'")
+    page.get_by_role("button", name="Take back edit 1").click()
 
 
 # --- size and speed

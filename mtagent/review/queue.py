@@ -192,7 +192,7 @@ class ReviewQueue:
             rows.append({
                 **row_data(run, position, result),
                 **status_data(result, version),
-                "why": [doubt.words for _, doubt in weighed],
+                "why": list(dict.fromkeys(doubt.words for _, doubt in weighed)),
                 "worth": round(1 - math.prod(1 - chance for chance, _ in weighed), 4),
             })  # fmt: skip
         return rows
