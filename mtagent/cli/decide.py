@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -331,3 +332,8 @@ def review(
         if obstacle:
             say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")
         run_server(queue, listening, announce, idle)
+        for name in map(shlex.quote, queue.names):
+            say(
+                f"mtagent: `mtagent export {name} -o FILE` writes the decided texts; "
+                f"`mtagent gate calibrate --run {name} --decisions -o gate.json` lets the gate learn from them"
+            )
