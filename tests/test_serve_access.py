@@ -367,6 +367,23 @@ async def test_a_budget_of_a_day_that_cannot_be_counted_asks_no_model(tmp_path: 
         assert answer.json()["translatedText"] == "frase acertado fin."
 
 
+async def test_the_health_tells_of_an_mt_system_that_keeps_failing() -> None:
+    def failing(text: str) -> str:
+        if text.startswith("bad"):
+            raise ValueError(text)
+        return text
+
+    async with asking(Service(translator=failing, stages="t")) as client:
+        texts = [{"source": f"bad {number}"} for number in range(4)]
+        await client.post("/v1/improve", json=THREE | {"segments": texts})
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+        await client.post("/translate", json=ONE | {"q": "bad"})
+        problems = ["the MT system has failed on the last 5 texts"]
+        assert (await client.get("/healthz")).json() == {"status": "degraded", "problems": problems}
+        await client.post("/translate", json=ONE | {"q": "good"})
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
 async def test_without_an_mt_system_a_spent_budget_is_an_error() -> None:
     service = Service(llm=PaidLLM(), limits=Limits(dollars_per_day=0.2), stages="t")
     async with asking(service) as client:
