@@ -500,7 +500,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"judge_model": "m", "model": "m", "gate": "guards"}, "judge_model: the gate guards uses no judge"),
     ({"judge_model": "m", "model": "n", "stages": "t"}, "judge_model: none of the stages \\(translate\\) edits"),
     ({"triage_above": 0.5}, "triage_above: 0.5 needs an evaluator that gives scores: set triage"),
-    ({"triage": Picky()}, "triage picky: no score is known from which a text is left alone: set triage_above"),
+    ({"triage": Picky()}, "triage picky: no score is known from which a text is skipped: set triage_above"),
     ({"triage": Picky(), "triage_above": 0.5, "stages": "t", "model": "m"}, "triage has nothing to decide"),
     ({"proposals": 3}, "the gate guards calls no judge, so it can't choose the best of several texts"),
     ({"proposals": 3, "evaluator": "rules", "judge": Picky()}, "proposals: the evaluator rules gives the same"),

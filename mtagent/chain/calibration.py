@@ -111,14 +111,14 @@ class LearningPoint(Record):
 
 
 class TriagePoint(Record):
-    """The effect of leaving texts alone that ``judge`` scores ``threshold`` or more, if the others go to the gate."""
+    """The effect of skipping texts that ``judge`` scores ``threshold`` or more, if the others go to the gate."""
 
     judge: str
     threshold: float
     calibrated: bool = False
     """Whether it is the calibrated threshold for error-free texts."""
     untouched: Figure
-    """The share of texts that are not edited."""
+    """The share of skipped texts."""
     human: Figure
     """People's mean score of all texts."""
     change: Figure

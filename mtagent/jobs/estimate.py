@@ -405,7 +405,7 @@ class Estimator:
         has_candidates = False
 
         def after_triage(work: Range, rating: Range) -> Range:
-            """The work of a stage and the triage before it, which may leave the text alone."""
+            """The work of a stage and the triage before it, which may skip the text."""
             return rating.plus(work.at_most() if self._triage else work)
 
         for segment in segments:
@@ -655,7 +655,7 @@ LIKELY = (
     "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache (without "
     "--cache-control, long prompts are only written to it where that costs extra)"
 )
-TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
+TRIAGED = "triage: low, it skips every text; high, it skips none"
 CHEAP_FIRST = (
     "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
 )

@@ -66,7 +66,7 @@ MOST_POINTS = 40
 CONFIDENCE = 0.9
 """Of a promise."""
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Shares of the texts before that triage could leave alone."""
+"""Shares of the texts before that triage could skip."""
 _Z = NormalDist().inv_cdf(0.975)
 """Standard deviations on either side of a 95 % interval."""
 _NOISE = 1e-12
@@ -393,7 +393,7 @@ def triage(
     thresholds: Mapping[float, bool],
     resampling: GroupResampling = USUAL,
 ) -> list[TriagePoint]:
-    """What it is worth to leave texts alone that score a threshold or more, where ``keep`` decides on the others.
+    """The effect of skipping texts that score a threshold or more, if ``keep`` decides on the others.
 
     The scores are those of the judge at ``place``; ``thresholds`` come with whether it is the one for error-free texts.
     """
@@ -401,9 +401,9 @@ def triage(
     every = np.ones(len(pairs))
     gate = np.where(keep, pairs.human_after, pairs.human_before)
     for threshold, is_error_free in thresholds.items():
-        alone = pairs.scores_before[:, place] >= threshold
-        human = np.where(alone, pairs.human_before, gate)
-        (untouched,) = shares([alone.astype(np.float64)], [every], pairs.groups, resampling)
+        is_skipped = pairs.scores_before[:, place] >= threshold
+        human = np.where(is_skipped, pairs.human_before, gate)
+        (untouched,) = shares([is_skipped.astype(np.float64)], [every], pairs.groups, resampling)
         mean, change = ratios([human, human - gate], [every, every], pairs.groups, resampling)
         points.append(
             TriagePoint(

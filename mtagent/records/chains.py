@@ -209,7 +209,7 @@ class MemoryCause(BaseCause):
 
 
 class TriageCause(BaseCause):
-    """The text was not edited: its ``score`` by an evaluator reaches the ``threshold``."""
+    """The text was skipped: its ``score`` by an evaluator reaches the ``threshold``."""
 
     kind: Literal["triage"] = "triage"
     by: str
