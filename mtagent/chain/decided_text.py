@@ -38,7 +38,7 @@ _QUOTE_STYLES = {
 
 
 class DecidedEdit(NamedTuple):
-    """An edit of a chain, the decision about it, and what became of it in the decided text."""
+    """An edit of a chain, the decision about it, and its outcome in the decided text."""
 
     number: int
     stage: Stage
@@ -49,7 +49,7 @@ class DecidedEdit(NamedTuple):
     stands: Literal["whole", "part", "no"] = "no"
     """How much of it is in the decided text."""
     remark: str = ""
-    """Why that is not what the person or, without a decision, the machine wanted; empty if it is."""
+    """Why this differs from the person's decision or, without one, the machine's; empty if it doesn't."""
 
 
 class Decided(NamedTuple):
@@ -89,7 +89,7 @@ class Decided(NamedTuple):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What differs from what was decided, a sentence each."""
+        """The differences from the decisions, a sentence each."""
         return tuple(f"edit {edit.number}: {edit.remark}" for edit in self.edits if edit.remark)
 
 
@@ -186,7 +186,7 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
     """``chain`` with the decisions in ``history`` that count (:func:`mtagent.records.decisions.latest`) applied.
 
     Guards named in ``skip`` are left out. If two edits conflict, the one that a person accepted is applied first. Edits
-    that do damage one without the other are decided on together, unless people decided on both.
+    that do damage without each other share a decision, unless people decided on both.
     """
     current = fingerprint(chain)
     by_edit: dict[int | None, Decision] = {}
@@ -245,7 +245,7 @@ def findings(chain: Chain, before: str, after: str, skip: Collection[str] = froz
 
 
 def _unpaired_quote_styles(text: str) -> list[str | None]:
-    """The styles of which ``text`` has an odd number of quotation marks; ``None`` stands for all other styles."""
+    """The styles of which ``text`` has an odd number of quotation marks; ``None`` means all other styles."""
     marks = markup.double_quotes(markup.prose(text))
     counts = Counter(_QUOTE_STYLES.get(mark.key) for mark in marks)
     return [style for style, count in counts.items() if count % 2]
@@ -443,7 +443,7 @@ class _Texts:
     ) -> list[DecidedEdit]:
         """Apply a step: all of its edits to the machine's text, and the edits marked in ``stands`` to people's text.
 
-        Returns the edits with what became of them in people's text.
+        Returns the edits with their outcomes in people's text.
         """
         changes = list[_PlacedChange]()
         if is_explained:
@@ -595,7 +595,7 @@ def _regions(
 ) -> list[_Region]:
     """Where the texts differ after a step.
 
-    Old regions and changes that overlap make one region; its offsets are those of the texts after the step.
+    Old regions and changes that overlap make one region, with offsets into the texts after the step.
     """
     places = list[_Growth]()
     for region in regions:
