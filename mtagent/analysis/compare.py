@@ -521,7 +521,7 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
         dollars = amounts.dollars(unaccounted.cost, "unknown dollars")
         yield (
             f"run {run.name!r} also paid for {calls} ({unaccounted.tokens:,} tokens, {dollars}) that no stored "
-            "step holds (failed tries, segments under way): they are in its row final, in none of its stages"
+            "step holds (failed attempts, segments in flight): they are in its row final, not in its stages"
         )
     reused = sum(call.reused for call in run.calls(FINAL))
     if reused:

@@ -377,7 +377,7 @@ class _StepChoice:
                 return
         for other in self._nearest(index, remaining & self._verdicts.keys()):
             if not self._do_damage(remaining - {other}):
-                self._remarks[index] = f"belongs together with edit {self._rows[other].number}, which stands"
+                self._remarks[index] = f"belongs together with edit {self._rows[other].number}, which is in the text"
                 return
 
     def _accept_partner(self, index: int) -> None:
@@ -392,7 +392,7 @@ class _StepChoice:
                 self._remarks[other] = f"accepted with edit {self._rows[index].number}: they belong together"
             elif other not in self._chosen:
                 number = self._rows[other].number
-                self._remarks[index] = f"belongs together with edit {number}, which does not stand"
+                self._remarks[index] = f"belongs together with edit {number}, which isn't in the text"
             return
 
     def _do_damage(self, indices: Iterable[int]) -> bool:
@@ -476,10 +476,10 @@ class _Texts:
             new_words = None if row.decision is None else row.decision.text
             extent = self._fit(row.edit.old, _change(row.edit, new_words), changes)
             if extent == "no":
-                remark = "does not stand: another edit has changed its place"
+                remark = "isn't in the text: another edit has changed its place"
                 results[row.number] = row._replace(stands="no", remark=remark)
             elif extent == "part":
-                remark = "stands in part: another edit has changed the rest of its place"
+                remark = "is in the text in part: another edit has changed the rest of its place"
                 results[row.number] = row._replace(stands="part", remark=remark)
         return list(results.values())
 

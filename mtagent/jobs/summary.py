@@ -81,7 +81,7 @@ def stage_table(chains: Iterable[Chain]) -> str:
             rows[stage].append(f"{score.value:.2f}")
             below = [f"chrF: {score.signature}"]
     elif segments > MOST_SCORED:
-        below = ["scores of so many segments: `mtagent compare`"]
+        below = [f"scores of more than {MOST_SCORED:,} segments: `mtagent compare`"]
     if skipped:
         below.append(f"skipped by triage: {skipped}")
     if from_memory:

@@ -532,7 +532,7 @@ def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: i
     Thresholds that fewer than ``fewest`` texts reach are not considered.
     """
     if not 0 < precision <= 1:
-        raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
+        raise ConfigError(f"a precision of {precision:g} is not a share above 0 and up to 1")
     if fewest < 1:
         raise ConfigError(f"fewest {fewest}: at least one text is needed")
     points = curve(texts)

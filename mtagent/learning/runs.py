@@ -80,7 +80,7 @@ SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_field
 _SHOWN = 5
 """Segments that a remark names."""
 _NO_JUDGE = (
-    "no judge was asked about its edits: name judges with --judge, as in `--judge pairwise --model NAME`, which has a "
+    "no judge has rated its edits: name judges with --judge, as in `--judge pairwise --model NAME`, which has a "
     "model compare the texts before and after each edit"
 )
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
@@ -476,8 +476,8 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
             f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one panel with --judge"
         )
     left_out = {
-        "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - unasked,
-        "edits that not all judges were asked about": unasked,
+        "edits that no judge has rated": len(run_edits.pairs) - len(judged) - unasked,
+        "edits that not all judges have rated": unasked,
     }
     return _data_of(judged, run_edits, left_out, remarks)
 

@@ -287,7 +287,7 @@ class Batches:
             if name not in self._results:
                 if attempt <= self._about["attempts"]:
                     self._write(name, endpoint, body)
-                    raise NotAnswered("the request is in a batch: the command with --batch again goes on with it")
+                    raise NotAnswered("the request is in a batch: the same command with --batch continues it")
                 break
             outcome = read_result(self._read(name))
             if not isinstance(outcome, RequestFailure) or not outcome.transient:
@@ -382,9 +382,9 @@ class Batches:
             if failure.transient and self._failures < MOST_FAILURES:
                 logger.info("%s; tried again", message)
                 return
-            way_out = "nothing is lost: the same command goes on"
+            way_out = "nothing is lost: the same command continues"
             if failure.status == 404 and "batch" in state:
-                way_out = f"the results may have been deleted: without the file {path} its requests are asked again"
+                way_out = f"the results may have been deleted: without the file {path} its requests are sent again"
             elif failure.status == 404:
                 way_out = "the server may have no batches: --batch write DIR only writes the requests"
             kind = ServerPaused if failure.transient else failure.kind

@@ -143,7 +143,7 @@ _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "missing": "no text",
     "unchecked": "kept without a check",
     "lines": "several lines were made of one, which no setting allows",
-    "unasked": "no judge was asked: two other candidates agree more with all others",
+    "unasked": "no judge was called: two other candidates agree more with all others",
 }
 
 

@@ -275,9 +275,9 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
         ("failed", "segments on which the stage failed; they kept the last accepted text"),
-        ("edits", "edits that stand in the text, of all that were proposed"),
+        ("edits", "edits that are in the text, of all proposed edits"),
         ("tokens", "input and output, and in how many calls"),
-        ("cost", "dollars, and how many for each edit that stands"),
+        ("cost", "dollars, and dollars for each edit in the text"),
     ]
     return columns
 
@@ -674,7 +674,7 @@ def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _
         if counts.total is not None and tried < counts.total:
             yield (
                 f"{which} is not complete: {tried:,} of {counts.total:,} segments were tried ({run.summary.state}). "
-                "The command that began it goes on with it."
+                "The command that began it continues it."
             )
     if segments.shown < number:
         yield (

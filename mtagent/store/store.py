@@ -362,7 +362,7 @@ def _parsed(stored: str) -> dict[str, Any]:
     """Settings or inputs as they were given. Raises :class:`ValueError` and the like for what are none."""
     values = json.loads(stored)
     if not isinstance(values, dict):
-        raise TypeError(f"{values!r:.40} are no settings")
+        raise TypeError(f"{values!r:.40} aren't settings")
     return values
 
 
