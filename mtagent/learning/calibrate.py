@@ -184,7 +184,7 @@ def _gain(
 
 
 def _sampled(pairs: JudgedPairs, sample: int | None, seed: int | Sequence[int]) -> JudgedPairs:
-    """A random ``sample`` of the pairs; all of them without one, or where there are fewer."""
+    """A random ``sample`` of the pairs; all of them without a sample, or if there are fewer."""
     return pairs if sample is None else pairs.drawn(sample, seed)
 
 
@@ -192,9 +192,9 @@ def _sampled(pairs: JudgedPairs, sample: int | None, seed: int | Sequence[int]) 
 
 
 def complete_pairs(data: JudgedData) -> tuple[JudgedPairs | None, Ints]:
-    """The complete pairs, and the number of each pair's group; ``None`` where no edits were named.
+    """The complete pairs, and the number of each pair's group; ``None`` if no edits were named.
 
-    Raises :class:`InputError` where no pair is complete.
+    Raises :class:`InputError` if no pair is complete.
     """
     if data.pairs is None:
         return None, np.zeros(0, dtype=np.int64)
@@ -246,7 +246,7 @@ def labelled_texts(data: JudgedData, definition: Definition) -> tuple[LabelledTe
     return LabelledTexts(np.array(scores), np.array(labels), numbered(numbers)), numbers
 
 
-# What a gate does to pairs
+# The effect of a gate on pairs
 
 
 def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL) -> Effect:
@@ -298,7 +298,7 @@ class DecidedPairs(NamedTuple):
 
 
 def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> DecidedPairs:
-    """What a gate thinks of ``others`` that some pairs teach.
+    """The decisions on ``others`` of a gate that learns from some pairs.
 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
@@ -505,7 +505,7 @@ class Curve(NamedTuple):
     coverage: Floats
     """The share of all texts that reach the threshold."""
     recall: Floats
-    """The share of all error-free texts that reach it; NaN where no text is error-free."""
+    """The share of all error-free texts that reach it; NaN if no text is error-free."""
 
 
 def curve(texts: LabelledTexts) -> Curve:
@@ -629,7 +629,7 @@ def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
 
 
 class GateCheck(NamedTuple):
-    """What the gate of a calibration does to other edits."""
+    """The effect of a calibration's gate on other edits."""
 
     data: JudgedData
     effect: Effect
@@ -655,7 +655,7 @@ class GateCheck(NamedTuple):
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
     """The quality of the gate of ``calibration`` on other data, with the scores of its judges, in their order.
 
-    Raises :class:`InputError` where there are no pairs or the scores are by other judges.
+    Raises :class:`InputError` without pairs, or if the scores are by other judges.
     """
     gain = calibration.gain
     remarks = list(data.remarks)
@@ -680,8 +680,8 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
     """The quality of shipped weights on ``data``, whose judges are of these ``kinds``.
 
-    The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` where there
-    are no pairs, and :class:`ConfigError` where they are too few.
+    The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` without
+    pairs, and :class:`ConfigError` if they are too few.
     """
     pairs, _ = complete_pairs(data)
     if pairs is None:

@@ -147,7 +147,7 @@ def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) 
 def sentence_of_runs(
     names: Sequence[str], ways: Sequence[Way], segments: int, repeated: RepeatedScore | None = None
 ) -> str:
-    """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
+    """How several runs differ: ``ways`` lead from the last texts of the first run to the last texts of each run.
 
     Without ``ways`` the runs were not compared. ``repeated`` is the score of all of them, if they are repeats.
     """
@@ -244,7 +244,7 @@ class SummaryCell(NamedTuple):
 
     text: str
     note: str = ""
-    """Stands beneath the text."""
+    """Shown below the text."""
     tone: str = ""
     """``better``, ``worse`` or empty."""
 
@@ -386,7 +386,7 @@ def _share(share: float, segments: int) -> SummaryCell:
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What the page states about the run: names and values."""
+    """The facts about the run: names and values."""
     counts = summary.counts
     usage = summary.usage
     stages = summary.settings.get("stages") or ()
@@ -421,7 +421,7 @@ def _language(code: str) -> str:
 
 
 def _setting(value: Any) -> str:
-    """The value of a setting in words; empty for one that is not set."""
+    """The value of a setting in words; empty if it isn't set."""
     if isinstance(value, dict):
         parts = []
         for name, part in value.items():
