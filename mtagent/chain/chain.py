@@ -434,7 +434,7 @@ class _SegmentWork:
         return self.step(stage, verdict, MemoryCause(origin=match.origin), text=match.target)
 
     async def triage(self, stage: Stage) -> Step | None:
-        """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
+        """The step that skips the text, if triage rated it high enough before the first stage that would edit it."""
         if self.plan.triage is None or stage == "translate" or not self.text.strip():
             return None
         evaluator, threshold = self.plan.triage

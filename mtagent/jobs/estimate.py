@@ -408,7 +408,7 @@ class Estimator:
         has_candidates = False
 
         def after_triage(work: Range, rating: Range) -> Range:
-            """The work of a stage and the triage before it, which may leave the text alone."""
+            """The work of a stage and the triage before it, which may skip the text."""
             return rating.plus(work.at_most() if self._triage else work)
 
         for segment in segments:
@@ -658,19 +658,17 @@ LIKELY = (
     "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache (without "
     "--cache-control, long prompts are only written to it where that costs extra)"
 )
-TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
-CHEAP_FIRST = (
-    "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
-)
-REPEATED = "pilot: what it tries is asked for again, where --context shows texts that were improved meanwhile"
+TRIAGED = "triage: low, it skips every text; high, it skips none"
+CHEAP_FIRST = "judges: high, models judge every edit; usually half or less: metrics judge first (--ask-all)"
+REPEATED = "pilot: its requests are sent again if --context shows texts that were improved meanwhile"
 NOT_IN_IT = (
-    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), questions to "
+    "not included: reasoning tokens, requests after unusable replies, tries in parts (--gate-calls), questions to "
     "judges about doubtful edits, your own MT systems"
 )
 
 
 HELD_BACK = (
-    "reserve: a call with replies of full length (--max-tokens) that is asked for again twice; a --budget of the total "
+    "reserve: a call with replies of full length (--max-tokens) that is requested twice more; a --budget of the total "
     "lets a run finish that needs nothing else, since the first calls are sent only where that much is left"
 )
 

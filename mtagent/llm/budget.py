@@ -361,7 +361,7 @@ class Budget:
                 return dollars(value.dollars)
             return f"{value.tokens:,} tokens"
 
-        uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
+        uncounted, way_out = "", f"the same command with a higher {option} continues from there"
         if self.assumed != Amount():
             uncounted = f" ({shown(self.assumed)} of it for calls that the server did not count)"
             way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"

@@ -216,7 +216,7 @@ class Metrics:
         self.call_tokens = Counter("mtagent_model_tokens", "Tokens by model", ["model", "direction"], **registry)
         self.call_dollars = Counter("mtagent_model_dollars", "Dollars by model", ["model"], **registry)
         self.resting = Gauge(
-            "mtagent_model_resting", "1 while a model is not asked, since it fails", ["model"], **registry
+            "mtagent_model_resting", "1 while a model is not called, because it fails", ["model"], **registry
         )
         self.budget_refusals = Counter(
             "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry
