@@ -308,18 +308,19 @@ def test_gains_have_the_interval_of_the_row_that_was_chosen_to_compare_with(stor
 
 def test_agreement_of_judges_and_people_has_wilsons_interval() -> None:
     def judged(after: float) -> Chain:
-        judgements = (Judgement(judge="x", before=0, after=1), Judgement(judge="y", before=0, after=after))
+        signed = {"judge": "y (compare@3#c6e863ae)", "signature": "pairwise|model:y|prompt:compare@3#c6e863ae"}
+        judgements = (Judgement(judge="x", before=0, after=1), Judgement(**signed, before=0, after=after))
         cause = UndecidedCause(judgements=judgements)
         return Chain(
             segment=segment("1", "s", "t"), steps=(Step(stage="postedit", text="t", verdict="rejected", cause=cause),)
         )
 
     chains = [judged(after) for after in [2, 3, 1, 1, 1, 1, 1, 1, -1, 0]]
-    assert figures(chains).judge_pairs == (("x", "y", 8, 10),)
+    assert figures(chains).judge_pairs == (("x", "y, comparing both texts", 8, 10),)
     review = ReviewSummary(1, 0, 0, 0, 0, 0, 0, (DecidedGroup("all", "all", 15, 15, 5, 0),))
     comparison = RunComparison((), (), reviews={"r": review})
     # 8 of 10: Brown, Cai and DasGupta (2001) give the formula; 0.4902 to 0.9433 is its value.
     assert only(comparison, "agreement", chains).summary == (
         "people – machine 100.0 % of 20 (95 % interval 83.9 to 100.0 %); "
-        "x – y 80.0 % of 10 (95 % interval 49.0 to 94.3 %)"
+        "x – y, comparing both texts 80.0 % of 10 (95 % interval 49.0 to 94.3 %)"
     )

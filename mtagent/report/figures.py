@@ -432,7 +432,8 @@ class FiguresCount:
         self._failures: list[FailedSegment] = []
         self._stages = set[str]()
         self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
-        self._judge_pairs: dict[tuple[str, str], Counter[bool]] = {}
+        # Each judge is its name for people and the one that tells it apart.
+        self._judge_pairs: dict[tuple[tuple[str, str], tuple[str, str]], Counter[bool]] = {}
         self._unpriced = False
         self._by_dollars: list[Costly] = []
         self._by_tokens: list[Costly] = []
@@ -498,7 +499,7 @@ class FiguresCount:
             preferences = {}
             for judgement in judgements_of(step.cause):
                 if judgement.difference is not None:
-                    preferences[judgement.judge] = np.sign(judgement.difference)
+                    preferences[judgement.plain_name, judgement.judge] = np.sign(judgement.difference)
             for first, second in combinations(sorted(preferences), 2):
                 agreed = self._judge_pairs.setdefault((first, second), Counter())
                 agreed[bool(preferences[first] == preferences[second])] += 1
@@ -520,7 +521,7 @@ class FiguresCount:
             stages = [counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran]
             marks.append(Marks(evaluator, signature, marks_spans, tuple(stages)))
         pairs = []
-        for (first, second), agreed in self._judge_pairs.items():
+        for ((first, _), (second, _)), agreed in self._judge_pairs.items():
             pairs.append(JudgePair(first, second, agreed[True], agreed.total()))
         costly = self._by_tokens if self._unpriced else self._by_dollars
         return Figures(
