@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -664,6 +664,32 @@ class Reviewing(ScriptedLLM):
         return Completion(text='{"errors": []}', model="m", usage=Usage(calls=1, input_tokens=10, output_tokens=5))
 
 
+def refuse_connection() -> None:
+    raise ConnectionRefusedError("secret")
+
+
+def refuse_connection_as_a_library_says_it() -> None:
+    try:
+        refuse_connection()
+    except OSError as error:
+        raise RuntimeError("secret") from error
+
+
+def fail() -> None:
+    raise RuntimeError("secret")
+
+
+MT_FAULTS = [
+    pytest.param(fail, 500, "TranslatorError: RuntimeError", id="exception"),
+    pytest.param(refuse_connection, 503, "TranslatorError: ConnectionRefusedError", id="connection"),
+    pytest.param(
+        refuse_connection_as_a_library_says_it, 503, "TranslatorError: RuntimeError, ConnectionRefusedError",
+        id="connection of a library",
+    ),
+    pytest.param("command:echo secret >&2; exit 7", 500, "TranslatorError: exit code 7", id="command"),
+]  # fmt: skip
+
+
 async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_asked() -> None:
     def broken(text: str) -> str:
         if text == "text 17":
@@ -680,6 +706,30 @@ async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_a
         chains = (await client.post("/v1/improve", json=THREE | {"segments": segments})).json()["chains"]
         assert [chain["segment"]["id"] for chain in chains if chain["state"] == "failed"] == ["18"]
         assert llm.asked == 49
+
+
+@pytest.mark.parametrize(("fault", "status", "cause"), MT_FAULTS)
+async def test_the_log_has_the_cause_of_a_failure_of_the_mt_and_no_text(
+    fault: Callable[[], None] | str, status: int, cause: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(text: str) -> str:
+        assert callable(fault)
+        fault()
+        return text
+
+    caplog.set_level(logging.INFO, logger="mtagent.serve")
+    translator = fault if isinstance(fault, str) else broken
+    async with asking(Service(translator=translator, evaluator="rules", stages="tp")) as client:
+        for path, body in (("/translate", ONE), ("/v2/translate", TWO)):
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, answer.headers.get("Retry-After")) == (status, "1" if status == 503 else None)
+            assert set(answer.json().values()) == {"the text cannot be translated"}
+            assert caplog.records[-1].__dict__["entry"]["error"] == cause
+        segments = [{"source": "one"}, {"source": "two", "translation": "dos"}]
+        chains = await client.post("/v1/improve", json=THREE | {"segments": segments})
+        assert caplog.records[-1].__dict__["entry"]["failures"] == {cause: 1}
+        assert [chain["state"] for chain in chains.json()["chains"]] == ["failed", "unchanged"]
+        assert "secret" not in chains.text + str([record.__dict__ for record in caplog.records])
 
 
 async def test_if_the_models_fail_on_one_text_it_is_the_mt_and_header_and_log_say_so(

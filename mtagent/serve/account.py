@@ -171,16 +171,16 @@ class ServiceBudget(Budget):
 def error_for_log(error: MtagentError, log_texts: bool) -> str:
     """The kind of ``error``, and its message if that holds no text, or if texts are logged.
 
-    A model's error is shown by its cause. Its message quotes the server, and servers quote the request.
+    An error of a model or an MT system is shown by its cause. Its message quotes the system, which quotes the text.
     """
     kind = type(error).__name__
     if log_texts:
         return f"{kind}: {error}"
-    if isinstance(error, ModelError):
-        cause = error.cause or (f"HTTP {error.status}" if error.status else "")
-        return f"{kind}: {cause}" if cause else kind
+    cause = error.cause or (f"HTTP {error.status}" if error.status else "")
+    if cause:
+        return f"{kind}: {cause}"
     # The messages of other fatal errors name settings.
-    return f"{kind}: {error}" if isinstance(error, FATAL) else kind
+    return f"{kind}: {error}" if isinstance(error, FATAL) and not isinstance(error, ModelError) else kind
 
 
 class Metrics:

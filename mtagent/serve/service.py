@@ -26,9 +26,11 @@ from mtagent.errors import (
     ConfigError,
     EmptyReply,
     LanguageNeeded,
+    ModelError,
     MtagentError,
     Refused,
     ServerPaused,
+    TranslatorError,
     Truncated,
 )
 from mtagent.formats.glossary import Glossary, with_terms
@@ -369,7 +371,7 @@ class Service:
     def _translation_failure(self, step: Step) -> ServiceError:
         """The error for a text that ``step`` left without a translation; the cause goes to the log."""
         error = step.error
-        REQUEST_ACCOUNT.get().error = step.reason if self.log_texts or error is None else error.kind
+        REQUEST_ACCOUNT.get().error = step.reason if self.log_texts else _failure_for_log(step)
         if error is not None and error.kind == LanguageNeeded.__name__:
             return ServiceError(400, "the text cannot be translated; name its source language")
         if error is not None and error.retryable:
@@ -502,8 +504,7 @@ class Service:
             self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
-            cause = chain.failed.cause
-            account.failures[cause.error if isinstance(cause, ErrorCause) else cause.kind] += 1
+            account.failures[_failure_for_log(chain.failed)] += 1
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
@@ -520,6 +521,16 @@ def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[
 def is_late(chain: Chain) -> bool:
     """Whether the chain ran out of time, so that its text is an intermediate one."""
     return _failed_with(chain, TimeoutError)
+
+
+def _failure_for_log(step: Step) -> str:
+    """Why ``step`` failed, without texts."""
+    error = step.error
+    if error is None:
+        return step.cause.kind
+    if isinstance(error.__cause__, ModelError | TranslatorError):
+        return error_for_log(error.__cause__, log_texts=False)
+    return error.kind
 
 
 def _failed_with(chain: Chain, error: type[Exception]) -> bool:
