@@ -109,6 +109,8 @@ class Service:
         self.log_texts = log_texts
         self.metrics = Metrics()
         self.closing = False
+        self.bodies = set[asyncio.Timeout]()
+        """When the bodies that are being read must be complete."""
         self._in_flight = 0
         # An agent refuses these settings, and the service itself handles the languages.
         not_of_agent = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
@@ -166,10 +168,14 @@ class Service:
                 if self._owns_translator and self._translator is not None:
                     await aclose(self._translator)
 
-    def check_capacity(self) -> None:
-        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
+    def check_open(self) -> None:
+        """Raise :class:`ServiceError` if the server is stopping."""
         if self.closing:
             raise ServiceError(503, "the server is being stopped", retry_after=1)
+
+    def check_capacity(self) -> None:
+        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
+        self.check_open()
         if self._in_flight >= self.limits.in_flight:
             raise ServiceError(503, "the server is busy", retry_after=1)
 
