@@ -24,7 +24,7 @@ from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.account import Limits
 from mtagent.serve.app import json_log
-from mtagent.serve.service import HALF_CHARACTER, Service
+from mtagent.serve.service import Service
 from mtagent.translators import CallableTranslator
 from tests.clocks import FakeClock
 from tests.jobs import improving
@@ -502,12 +502,52 @@ async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
         assert "a text contains half of a character (a lone surrogate)" in answer.text
 
 
-async def test_half_of_a_character_is_no_text_in_a_form_either() -> None:
-    content = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\na \\ud800\r\n--b--\r\n'
-    content_type = "multipart/form-data; boundary=b; charset=raw_unicode_escape"
+FORM = "application/x-www-form-urlencoded"
+PART = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\n%s\r\n--b--\r\n'
+IN_PARTS = "multipart/form-data; boundary=b"
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "text"),
+    [
+        (b"q=caf%C3%A9+%26", FORM, "CAFÉ &"),
+        (b"q=caf\xc3\xa9", FORM, "CAFÉ"),
+        (b"q=%EF%BF%BD", FORM, "\ufffd"),
+        (b"q=a&q=b&q=", FORM, ["A", "B", ""]),
+        (b"q=caf%E9", FORM, None),
+        (b"q=caf\xe9", FORM, None),
+        (b"q=%ED%A0%BD", FORM, None),
+        (PART % b"caf\xc3\xa9", IN_PARTS, "CAFÉ"),
+        (PART % b"caf\xe9", IN_PARTS, None),
+        (PART % b"caf\xe9", f"{IN_PARTS}; charset=latin-1", None),
+    ],
+)
+async def test_a_form_is_utf_8(content: bytes, content_type: str, text: object) -> None:
     async with asking(Service(translator=shout)) as client:
-        answer = await client.post("/translate", content=content, headers={"Content-Type": content_type})
-    assert (answer.status_code, answer.json()) == (400, {"error": HALF_CHARACTER})
+        headers = {"Content-Type": content_type}
+        answer = await client.post("/translate?source=en&target=es", content=content, headers=headers)
+        answers = [answer]
+        if content_type == FORM and content.isascii():
+            answers.append(await client.post(f"/translate?{content.decode()}&source=en&target=es"))
+        for answer in answers:
+            if text is None:
+                assert (answer.status_code, answer.json()) == (400, {"error": "q: the text is not UTF-8"})
+            else:
+                assert answer.json() == {"translatedText": text}
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "message"),
+    [
+        (b"caf%E9=1", FORM, "the name of a field is not UTF-8"),
+        (b"&".join([b"q=a"] * 1001), FORM, "more than 1000 fields"),
+        (PART % b"a", "multipart/form-data", "Missing boundary in multipart."),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_refused(content: bytes, content_type: str, message: str) -> None:
+    async with asking(Service(translator=shout)) as client:
+        answer = await client.post("/v2/translate", content=content, headers={"Content-Type": content_type})
+    assert (answer.status_code, answer.json()) == (400, {"message": message})
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v2/translate", "/v1/improve"])

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import ImmutableMultiDict
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from mtagent.chain.calibration import read
@@ -51,6 +54,8 @@ from mtagent.web import field_problem, json_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
 HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
+_AS_SURROGATES = "surrogateescape"  # what becomes of bytes that aren't UTF-8
+_MOST_FIELDS = 1000
 _MOST_PAIRS_SHOWN = 10  # in the error for another pair
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 _MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
@@ -568,18 +573,18 @@ async def fields_of(request: Request) -> dict[str, Any]:
 
     Repeated fields of a query string or a form become lists.
     """
-    fields = _fields(request.query_params)
+    fields = _fields(_pairs(request.scope["query_string"]))
     data: dict[str, Any] = {}
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        fields |= _fields(await request.form())
+    if content_type == "application/x-www-form-urlencoded":
+        fields |= _fields(_pairs(await request.body()))
+    elif content_type == "multipart/form-data":
+        fields |= _fields(await _pairs_of_parts(request))
     elif await request.body():
         content = read_json(await request.body())
         if not isinstance(content, dict):
             raise ServiceError(400, "the body is not a JSON object")
         data = content
-    if has_half_character(fields):
-        raise ServiceError(400, HALF_CHARACTER)
     return fields | data
 
 
@@ -600,11 +605,45 @@ def read_json(body: bytes) -> object:
     return data
 
 
-def _fields(values_by_name: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+def _pairs(form: bytes) -> list[tuple[str, str]]:
+    """The names and values in a query string or a form. Bytes that aren't UTF-8 become lone surrogates."""
+    try:
+        text = form.decode(errors=_AS_SURROGATES)
+        return parse_qsl(text, keep_blank_values=True, errors=_AS_SURROGATES, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise ServiceError(400, f"more than {_MOST_FIELDS} fields") from None
+
+
+async def _pairs_of_parts(request: Request) -> list[tuple[str, str]]:
+    """The names and values in a form of several parts, without uploaded files; see :func:`_pairs`."""
+    # As Latin-1, the parser passes each byte on. Otherwise it would use Latin-1 only for texts that aren't UTF-8.
+    headers = Headers({"content-type": f"{request.headers['content-type']}; charset=latin-1"})
+    try:
+        form = await MultiPartParser(headers, request.stream(), max_part_size=sys.maxsize).parse()
+    except MultiPartException as error:
+        raise ServiceError(400, error.message) from None
+    pairs = []
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            pairs.append((_as_utf8(name), _as_utf8(value)))
+    return pairs
+
+
+def _as_utf8(latin: str) -> str:
+    return latin.encode("latin-1").decode(errors=_AS_SURROGATES)
+
+
+def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The fields of a query string or a form. Raises :class:`ServiceError` if they aren't UTF-8, with the name."""
+    values_by_name: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if has_half_character(name):
+            raise ServiceError(400, "the name of a field is not UTF-8")
+        if has_half_character(value):
+            raise ServiceError(400, f"{name:.80}: the text is not UTF-8")
+        values_by_name.setdefault(name, []).append(value)
     fields: dict[str, Any] = {}
-    for name in values_by_name:
-        # Values that are not texts are uploaded files.
-        values = [value for value in values_by_name.getlist(name) if isinstance(value, str)]
+    for name, values in values_by_name.items():
         fields[name] = values[0] if len(values) == 1 else values
     return fields
 

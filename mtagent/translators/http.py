@@ -138,7 +138,7 @@ class LibreTranslate:
                     else:
                         message = clean(content.decode(errors="replace"), _key())[:200] or "no message"
                     failure = f"status {response.status}: {message}"
-                    cause, status = "", response.status
+                    reason, status = "", response.status
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}", status=status)
                     pause = response.headers.get("Retry-After", "")
@@ -148,9 +148,9 @@ class LibreTranslate:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as error:
                 failure = f"{type(error).__name__}: {clean(str(error), _key())}"
-                cause, status = type(lost_connection(error) or error).__name__, None
+                reason, status = type(lost_connection(error) or error).__name__, None
         raise TranslatorError(
-            f"{where}: {failure} (after {self._attempts} attempts)", cause=cause, status=status, retryable=True
+            f"{where}: {failure} (after {self._attempts} attempts)", cause=reason, status=status, retryable=True
         )
 
 
