@@ -52,6 +52,8 @@ def test_a_line_of_the_key_file_names_limits_in_any_order() -> None:
     [
         ("ana:secret", "keys:2: expected NAME:sha256:HEX"),
         (f"ana:sha256:{'a' * 64}:many", "keys:2: expected a limit such as .*, not 'many'"),
+        (f"ana:sha256:{'a' * 64}:100:$2:200", "keys:2: '200' is a second limit of characters; keep one"),
+        (f"ana:sha256:{'a' * 64}:1/s:60/min", "keys:2: '60/min' is a second limit of rate; keep one"),
         (f"first:sha256:{'a' * 64}", "keys:2: a second key is called 'first'"),
     ],
 )
