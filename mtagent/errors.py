@@ -43,19 +43,19 @@ Every error may carry ``calls``: the requests that were paid for before it happe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mtagent.records.calls import Call
+    from mtagent.records.chains import Chain
 
 
 class MtagentError(Exception):
     """Base of all errors of this package. The message names the culprit and the way out."""
 
     calls: tuple[Call, ...] = ()
-    # Records of mtagent.records.Chain, which this module cannot import: what an agent had done when this stopped it.
-    # Chains that were in work end with a failed step.
-    chains: tuple[Any, ...] = ()
+    chains: tuple[Chain, ...] = ()
+    """What an agent had done when this stopped it. Chains that were in work end with a failed step."""
     status: int | None = None
     """The HTTP status with which a server refused."""
     retryable: bool = False

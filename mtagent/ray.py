@@ -137,7 +137,7 @@ class RayEngine:
             yield from improved.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
         except ray.exceptions.RayError as error:
             raise MtagentError(
-                f"Ray has stopped the job: {error}. Finished shards are stored: the same command goes on from there"
+                f"Ray has stopped the job: {error}. Finished shards are stored: the same command continues from there"
             ) from error
         finally:
             if ray.is_initialized():

@@ -445,7 +445,7 @@ async def test_of_many_candidates_a_comparing_gate_sees_the_two_that_agree_most(
     assert odd not in judge.asked
     kinds = [cause.kind for cause in step.cause.candidates]
     assert kinds == ["unasked", "scores", "scores", "unasked"]
-    assert "1: no judge was asked: two other candidates agree more with all others" in step.reason
+    assert "1: no judge was called: two other candidates agree more with all others" in step.reason
 
 
 async def test_a_gate_that_expects_a_gain_judges_all_candidates_each_by_its_own_gate() -> None:

@@ -87,7 +87,7 @@ def test_an_edit_under_a_reworded_sentence_is_taken_back_and_the_rest_of_the_rew
     third = step("proofread", first.text, edit(first.text, first.text, "The puppy sat on the mat."))
     result = decided(chain_of(given, first, third), [say("reject", 1)])
     assert result.text == "The cat sat on the mat."
-    assert result.remarks == ("edit 2: stands in part: another edit has changed the rest of its place",)
+    assert result.remarks == ("edit 2: is in the text in part: another edit has changed the rest of its place",)
 
 
 def test_an_accepted_edit_goes_before_one_that_covers_its_place() -> None:
@@ -97,7 +97,7 @@ def test_an_accepted_edit_goes_before_one_that_covers_its_place() -> None:
     result = decided(chain_of(given, step("postedit", given, made, other)), [say("accept", 2)])
     assert result.text == "a large house"
     assert [row.stands for row in result.edits] == ["no", "whole"]
-    assert result.remarks == ("edit 1: does not stand: another edit has changed its place",)
+    assert result.remarks == ("edit 1: isn't in the text: another edit has changed its place",)
 
 
 QUOTED = 'Dijo "sí" al plan.'
@@ -123,7 +123,7 @@ def test_both_quotation_marks_are_taken_back_and_accepted_together(number: int) 
 def test_who_decides_on_both_quotation_marks_gets_what_was_decided_and_is_told() -> None:
     result = decided(quotes("applied"), [say("reject", 1), say("accept", 2)])
     assert result.text == 'Dijo "sí» al proyecto.'
-    assert result.remarks == ("edit 1: belongs together with edit 2, which stands",)
+    assert result.remarks == ("edit 1: belongs together with edit 2, which is in the text",)
     assert [damage.guard for damage in result.findings] == ["quotes"]
 
 

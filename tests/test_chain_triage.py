@@ -67,7 +67,7 @@ class Untouchable:
     name = "untouchable"
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
-        raise AssertionError("nothing is asked about a text that is left alone")
+        raise AssertionError("nothing is asked about a text that is skipped")
 
 
 def plan(triage: Any, threshold: float = 0.8, evaluator: Any = None, **more: Any) -> Plan:
@@ -77,7 +77,7 @@ def plan(triage: Any, threshold: float = 0.8, evaluator: Any = None, **more: Any
 
 
 @pytest.mark.parametrize("threshold", [0.8, 0.9])
-async def test_a_text_that_reaches_the_threshold_is_left_alone_by_every_later_stage(threshold: float) -> None:
+async def test_a_text_that_reaches_the_threshold_is_skipped_by_every_later_stage(threshold: float) -> None:
     scorer = Scorer()
     chain = await improve(segment(), plan(scorer, threshold))
     assert [(step.stage, step.verdict, step.text) for step in chain.steps] == [
@@ -127,7 +127,7 @@ async def test_a_fresh_translation_is_judged_after_it_was_made() -> None:
     assert scorer.asked == [GOOD]
 
 
-async def test_an_empty_translation_is_never_left_alone() -> None:
+async def test_an_empty_translation_is_never_skipped() -> None:
     scorer = Scorer(**{"": 1.0})
     chain = await improve(segment(""), plan(scorer, evaluator=Reviewer(), stages=("postedit",)))
     assert scorer.asked == []
@@ -172,7 +172,7 @@ def test_its_signature_is_one_of_the_run_s() -> None:
 # -- from settings
 
 
-def test_from_python_an_object_or_a_name_says_which_texts_are_left_alone() -> None:
+def test_from_python_an_object_or_a_name_decides_which_texts_are_skipped() -> None:
     for triage in (Scorer(), "rules"):
         threshold = 0.8 if triage != "rules" else 0
         llm = ScriptedLLM(lambda messages, purpose: '{"errors": []}')
@@ -234,24 +234,24 @@ def test_a_score_on_the_command_line_decides_too_and_goes_first(shell: Shell) ->
     signature = Rules(skip=frozenset({"double-spaces"})).signature
     calibrated(shell, -100, signature)
     done = shell.postedit(f"{LINE} --triage rules:skip=double-spaces --triage-above 1 --calibration gate.json")
-    assert (done.code, shell.read("out.txt"), "left alone" in done.err) == (0, IMPROVED, False)
+    assert (done.code, shell.read("out.txt"), "skipped" in done.err) == (0, IMPROVED, False)
 
 
-def test_compare_and_report_tell_what_was_left_alone(shell: Shell) -> None:
+def test_compare_and_report_show_what_was_skipped(shell: Shell) -> None:
     shell.postedit(f"{LINE} --triage rules --triage-above -0.05 --name r")
     table = shell("compare r").out
-    assert "left alone by triage" in table
+    assert "skipped by triage" in table
     assert re.search(r"^postedit +1 +0 +0 +0 +2 +1 +1$", table, re.MULTILINE), table
     shell("report r -o r.md")
-    assert "left alone by triage" in "\n".join(shell.read("r.md"))
+    assert "skipped by triage" in "\n".join(shell.read("r.md"))
     shell.postedit(f"{LINE} --name plain --force")
-    assert "left alone by triage" not in shell("compare plain").out
+    assert "skipped by triage" not in shell("compare plain").out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--triage rules", "triage rules: no score is known from which a text is left alone: set triage_above"),
+        ("--triage rules", "triage rules: no score is known from which a text is skipped: set triage_above"),
         ("--triage-above 3", "triage_above: 3 needs an evaluator that gives scores: set triage"),
         ("--triage rules --triage-above nan", "triage_above: input should be a finite number"),
         ("--triage rulez --triage-above 3", "no evaluator 'rulez'; did you mean 'rules'"),
@@ -295,7 +295,7 @@ def test_what_triage_reads_is_not_overwritten(shell: Shell) -> None:
 
 
 @pytest.mark.loopback
-def test_what_it_takes_lies_between_all_left_alone_and_none(shell: Shell, panel: str) -> None:
+def test_what_it_takes_lies_between_all_skipped_and_none(shell: Shell, panel: str) -> None:
     texts = segments(6)
     shell.write("s.txt", *(text.source for text in texts))
     shell.write("t.txt", *(text.translation or "" for text in texts))
@@ -317,4 +317,4 @@ def test_what_it_takes_lies_between_all_left_alone_and_none(shell: Shell, panel:
     shown = shell(
         f"estimate -s s.txt -t t.txt -l en-es --base-url {panel} --prices p.toml --triage gemba-da --triage-above 80"
     )
-    assert "triage: low, it leaves every text alone; high, it leaves none alone" in shown.out
+    assert "triage: low, it skips every text; high, it skips none" in shown.out

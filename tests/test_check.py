@@ -222,6 +222,31 @@ def test_the_lock_file_follows_repairs_and_people_keep_what_they_edited(shell: S
     assert "1 not in the run: edited by people" in shell(*run, "command:cat").err
 
 
+def test_the_lock_file_follows_each_repaired_file_although_the_next_cannot_be_written(shell: Shell) -> None:
+    resource = pytest.importorskip("resource", reason="limits the size of files, as Unix can")
+    for folder in ("a", "b"):
+        (shell.folder / folder).mkdir()
+    shell.write("a/de.po", *HEADER.splitlines(), 'msgid "Go, %s!"', 'msgstr ""')
+    shell.write("b/de.po", *HEADER.splitlines(), *[f"# {'x' * 99}"] * 999, 'msgid "Go, %s!"', 'msgstr ""')
+    run = ("translate", "a/de.po", "b/de.po", "--source-lang", "en", "--in-place", "--lock", "--stages", "t")
+    assert shell(*run, "--translator", "command:sed s/Go./Geh\\ ,/").code == 0
+    before = shell.read("mtagent.lock")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        done = shell("check", "a/de.po", "b/de.po", "--source-lang", "en", "--fix")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert done.code == 1
+    assert "b/de.po: cannot be written: file too large" in done.err
+
+    assert "Geh, %s!" in "".join(shell.read("a/de.po"))
+    assert "Geh , %s!" in "".join(shell.read("b/de.po"))
+    assert [old == new for old, new in zip(before, shell.read("mtagent.lock"), strict=True)] == [True, False, True]
+    assert "2 not in the run: done before" in shell(*run, "--translator", "command:cat").err
+
+
 def test_the_lock_file_is_named_for_repairs_only(shell: Shell) -> None:
     shell.write("de.po", *FAULTY.splitlines())
 

@@ -82,6 +82,9 @@ def test_the_code_on_the_page_works(
                 assert reply.json()["text"] == "Hello, correcto mundo!"
                 assert "messages" not in reply.text
                 assert service.post("/translate", params={"text": "broken"}).status_code == 502
+                server.answer = lambda request: Answer("{}", status=401)
+                reply = service.post("/translate", params={"text": "Good world."})
+                assert (reply.status_code, reply.json()["text"]) == (200, "Good errado mundo.")
             gc.unfreeze()
         if "chains" in names:
             assert [chain.text for chain in names["chains"]] == ["Hello, correcto mundo!", "Good night."]

@@ -205,7 +205,6 @@ SHEET = b"<worksheet><sheetData>"
         ("xcstrings", XCSTRINGS.replace('"en"', '"<n"'), ":1: unknown language '<n'"),
         ("xcstrings", XCSTRINGS.replace('"de"', '"&e"'), ":2: unknown language '&e'"),
         ("xcstrings", XCSTRINGS.replace('"version"', '"sourceLanguage"'), ":1:.* is already used in line 1"),
-        ("arb", '{"a": "x",\n "a": "y"}', ":2:2: the key 'a' is already used in line 1"),
         ("xliff", XLIFF.replace("<xliff", f"{DEFAULT}<xliff"), ":3: declares a value of from in <note>"),
         ("po", PO.replace("(n != 1)", "n*n") + 'msgstr[2] "x"\n', r":11: msgstr\[2\] is one form too many"),
         ("po", PO.replace("nplurals=2", f"nplurals={10**9}"), ":1: .* no language has more than"),

@@ -476,8 +476,25 @@ def test_several_files_in_one_have_the_name_of_each_before_the_id(tmp_path: Path
     document = opened(tmp_path, "a.xlf", text)
     assert [unit.id for unit in document.units] == ["a#1", "b#1"]
     assert replaced(document, {"b#1": "y"}).count(b"<target>y</target>") == 1
-    unnamed = opened(tmp_path, "a.xlf", text.replace('"b"', '"a"'))
-    assert [unit.id for unit in unnamed.units] == ["1#1", "2#1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "prefixes"),
+    [
+        (["a", "a", "b", "a"], ["a", "a[2]", "b", "a[3]"]),
+        (["new", "a", "a", "b"], ["new", "a", "a[2]", "b"]),
+        (["a", "a", "a[2]", "a[2]"], ["a", "a[3]", "a[2]", "a[2][2]"]),
+        (["", "b", ""], ["[1]", "b", "[2]"]),
+    ],
+)
+def test_files_with_the_same_name_in_one_are_numbered(tmp_path: Path, names: list[str], prefixes: list[str]) -> None:
+    file = '<file original="{}"><body><trans-unit id="1"><source>{}</source></trans-unit></body></file>'
+    files = [file.format(name, number) for number, name in enumerate(names)]
+    document = opened(tmp_path, "a.xlf", f'<xliff version="1.2">{"".join(files)}</xliff>')
+    assert [unit.id for unit in document.units] == [f"{prefix}#1" for prefix in prefixes]
+    for number, prefix in enumerate(prefixes):
+        source = f"<source>{number}</source>".encode()
+        assert replaced(document, {f"{prefix}#1": "y"}) == document.data.replace(source, source + b"<target>y</target>")
 
 
 INLINE = (

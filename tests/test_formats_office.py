@@ -139,6 +139,46 @@ def text_box(text: str) -> str:
     )
 
 
+def run(text: str, properties: str = "") -> str:
+    """A run of Word."""
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+LINK = f'<w:hyperlink r:id="r">{run("on")}</w:hyperlink>'
+WEB_SPACE = '<w:rStyle w:val="apple-converted-space"/><w:color w:val="000000"/>'
+
+
+@pytest.mark.parametrize(
+    ("content", "source"),
+    [
+        (run("Star", "<w:i/>") + run("\xa0", WEB_SPACE) + run("is a game."), "<1>Star</1>\xa0is a game."),
+        (run("One", "<w:b/>") + run(" ", "<w:i/>") + run("two", "<w:b/>") + run(" of all"), "<1>One two</1> of all"),
+        (run("Read ") + LINK + run(" ", "<w:b/>") + run("here"), "Read <1>on</1> here"),
+        (run("Some text") + run("\t", "<w:b/>") + run("more", "<w:i/>"), "Some text\t<1>more</1>"),
+        (run("A line") + run(" ", '<w:u w:val="single"/>') + run("to fill"), "A line<1> </1>to fill"),
+        (run("A style") + run(" ", '<w:rStyle w:val="Link"/>') + run("to keep"), "A style<1> </1>to keep"),
+        (
+            run("One", "<w:u/>") + run(" ", "<w:b/>") + run("two", "<w:u/>") + run(" and more"),
+            "<1>One</1> <2>two</2> and more",
+        ),
+        (run("All is so", "<w:strike/>") + run(" ", "<w:b/>") + run("far", "<w:strike/>"), "All is so<1> </1>far"),
+        (run("A") + '<w:r><w:rPr><w:sz w:val="96"/></w:rPr><w:br/></w:r>' + run("text"), "A<1>\n</1>text"),
+    ],
+)
+def test_white_space_needs_no_placeholder_where_its_formatting_cannot_be_seen(
+    tmp_path: Path, content: str, source: str
+) -> None:
+    document = opened(word_paragraph(tmp_path, content))
+    unit = document.units[0]
+    assert unit.source == source
+    assert replaced(document, {}) == document.data
+    (tmp_path / "b.docx").write_bytes(replaced(document, {unit.id: f"ZQX {source}"}))
+    assert [each.source for each in opened(tmp_path / "b.docx").units] == [
+        f"ZQX {source}",
+        *[each.source for each in document.units[1:]],
+    ]
+
+
 def test_a_text_that_a_document_repeats_for_older_programs_is_one_unit(tmp_path: Path) -> None:
     document = opened(word_paragraph(tmp_path, text_box("In a box") + "<w:r><w:t>Beside it</w:t></w:r>"))
 

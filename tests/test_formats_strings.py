@@ -203,6 +203,20 @@ def test_the_last_of_repeated_keys_counts_in_strings(tmp_path: Path) -> None:
     assert replaced(document, {"b": "B"}) == b'"a" = "Alt";\n"a" = "Neu";\n"b" = "B";\n'
 
 
+def test_the_last_of_repeated_keys_counts_in_properties(tmp_path: Path) -> None:
+    content = "a=Alt\nc = C\n\na: Neu\n"
+    document = opened(tmp_path, "m.properties", content, "a=Old\nb=B\na=New\nc=See\n")
+    assert [(unit.id, unit.source, unit.target, unit.line) for unit in document.units] == [
+        ("a", "New", "Neu", 4),
+        ("b", "B", None, 1),
+        ("c", "See", "C", 2),
+    ]
+    assert javaproperties.loads(content)["a"] == "Neu"
+    assert replaced(document, {}) == content.encode()
+    assert replaced(document, {"a": "N"}) == b"a=Alt\nc = C\n\na: N\n"
+    assert replaced(document, {"b": "B"}) == b"a=Alt\nc = C\n\na: Neu\nb: B\n"
+
+
 @pytest.mark.parametrize(
     ("targets", "old", "new"),
     [
@@ -726,7 +740,6 @@ def test_a_broken_qt_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.properties", "a=1\nb=2\n\na:3\n", ":4: the key 'a' is already used in line 1; remove one of them"),
         ("m.properties", "a=1\nb=\\u12g\n", r":2: \\u without four hexadecimal digits"),
         ("m.properties", "a=1\n\nb=\\ud83d\n", ":3: has half of a surrogate pair"),
         ("m.properties", b"\xef\xbb\xbfa=1\nb=\xe9\n", ":2: byte 0xE9 is not utf-8"),

@@ -214,6 +214,23 @@ def test_several_approved_texts_or_one_that_is_too_long_are_only_shown(project: 
     assert "--- segment new" in project(dry_run).out
 
 
+@pytest.mark.parametrize(("option", "is_taken"), [("", False), ("--gate none", True), ("--skip-guards length", True)])
+def test_guards_that_a_run_leaves_out_refuse_nothing_from_the_memory(
+    project: Shell, option: str, is_taken: bool
+) -> None:
+    long = "Hola a todos. " * 20
+    tmx(project.folder / "m.tmx", MEMORY.replace("Hola ", long))
+    (project.folder / "app.xlf").write_text(re.sub(r"<target.*?</target>", "", XLIFF), encoding="utf-8")
+    shown = project(f"postedit app.xlf --memory m.tmx --dry-run --model m --base-url http://127.0.0.1:9/v1 {option}")
+    assert ("--- segment new" not in shown.out) == is_taken
+    filled = project(f"postedit app.xlf --memory m.tmx -o out.xlf {option}")
+    assert (filled.code == 0) == is_taken, filled.err
+    assert ("as approved in the translation memory: 1" in filled.err) == is_taken
+    project.write("s.jsonl", '{"id": "a", "source": "Hello <1/> world."}')
+    alone = project(f"postedit -s s.jsonl -l en-es --memory m.tmx -o s2.jsonl {option}")
+    assert (alone.code == 0) == is_taken, alone.err
+
+
 def test_the_papers_use_no_memory(project: Shell) -> None:
     refused = project("postedit app.xlf --memory m.tmx --preset paper")
     assert refused.code == 1

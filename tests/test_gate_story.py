@@ -140,7 +140,7 @@ def test_the_printed_command_decides_by_the_gate_that_was_learnt_from_a_run_with
         shell.write("en.txt", *(segment.source for segment in chosen))
         shell.write("es.txt", *(segment.translation or "" for segment in chosen))
         made = shell.postedit(
-            f"--output=first.txt --model small --base-url {server} --name first --limit 100 --details d.jsonl"
+            f"-qofirst.txt --model small --base-url {server} --name first --limit 100 --details d.jsonl"
         )
         assert made.code == 0, made.err
         early = shell("gate calibrate --run first --decisions -o gate.json")
@@ -159,10 +159,14 @@ def test_the_printed_command_decides_by_the_gate_that_was_learnt_from_a_run_with
         done = shell("gate calibrate --run first --decisions -o gate.json")
         assert done.code == 0, done.err
         assert re.search(r"decisions on edited texts of first: \d+ of \d+ needed: \d+ accepted, \d+ rejected", done.err)
-        assert done.last == (
-            f"  mtagent postedit -s en.txt -t es.txt -l en-es --model small --base-url {server} "
+        next_command, along = done.err.splitlines()[-2:]
+        assert next_command == (
+            f"  mtagent postedit -s en.txt -t es.txt -l en-es -q --model small --base-url {server} "
             "--calibration gate.json --judge pairwise -o first-2.txt"
         )
-        again = shell(done.last.removeprefix("  mtagent "))
+        again = shell(f"{next_command.removeprefix('  mtagent ')} --name second")
         assert again.code == 0, again.err
+        for command in re.findall("`mtagent (.*?)`", along):
+            taken = shell(command.replace("NEW_RUN", "second"))
+            assert taken.code == 0, taken.err
     assert len(shell.read("first-2.txt")) == 120

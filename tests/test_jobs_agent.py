@@ -500,7 +500,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"judge_model": "m", "model": "m", "gate": "guards"}, "judge_model: the gate guards uses no judge"),
     ({"judge_model": "m", "model": "n", "stages": "t"}, "judge_model: none of the stages \\(translate\\) edits"),
     ({"triage_above": 0.5}, "triage_above: 0.5 needs an evaluator that gives scores: set triage"),
-    ({"triage": Picky()}, "triage picky: no score is known from which a text is left alone: set triage_above"),
+    ({"triage": Picky()}, "triage picky: no score is known from which a text is skipped: set triage_above"),
     ({"triage": Picky(), "triage_above": 0.5, "stages": "t", "model": "m"}, "triage has nothing to decide"),
     ({"proposals": 3}, "the gate guards calls no judge, so it can't choose the best of several texts"),
     ({"proposals": 3, "evaluator": "rules", "judge": Picky()}, "proposals: the evaluator rules gives the same"),
@@ -704,15 +704,24 @@ async def test_what_was_paid_for_is_handed_out_if_a_callback_is_stopped() -> Non
 
 
 async def test_a_callback_is_not_stopped_halfway_by_the_timeout() -> None:
+    second_expired = asyncio.Event()
     finished: list[str] = []
 
-    async def on_step(segment: Segment, step: Step) -> None:
-        await asyncio.sleep(0.1)
-        finished.append(step.stage)
+    async def translate(text: str) -> str:
+        if text == "second":
+            await asyncio.Event().wait()  # until the timeout
+        return text.upper()
 
-    async with Agent(str.upper, on_step=on_step) as agent:
-        chain = await agent.atranslate("one", "en", "es", timeout=0.05)
-    assert finished == [step.stage for step in chain.steps] != []
+    async def on_step(segment: Segment, step: Step) -> None:
+        if segment.source == "second":
+            second_expired.set()
+        else:
+            await second_expired.wait()  # the time of the first one ends no later
+        finished.append(f"{segment.source} {step.stage}")
+
+    async with Agent(translate, stages="t", on_step=on_step) as agent:
+        await agent.atranslate(["first", "second"], "en", "es", timeout=0.05)
+    assert sorted(finished) == ["first translate", "second translate"]
 
 
 async def test_several_judges_may_be_objects() -> None:

@@ -510,7 +510,7 @@ def test_a_batch_whose_results_are_gone_is_not_found_again(job: Shell) -> None:
         server.queue.contents.pop("file-2")
         done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
         assert "HTTP 404" in done.last
-        assert "requests-0001.jsonl its requests are asked again" in done.last
+        assert "requests-0001.jsonl its requests are sent again" in done.last
         for path in folder.glob("*.jsonl"):
             path.unlink()
         assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0

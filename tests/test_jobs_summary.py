@@ -191,4 +191,4 @@ def test_the_table_of_stages_scores_no_more_segments_than_can_be_scored_at_once(
     head, _, postedit, hint = stage_table([chain] * (MOST_SCORED + 1)).splitlines()
     assert "chrF" not in head
     assert postedit.split()[:2] == ["postedit", "10001"]
-    assert hint == "scores of so many segments: `mtagent compare`"
+    assert hint == "scores of more than 10,000 segments: `mtagent compare`"

@@ -52,7 +52,7 @@ def test_the_lowest_threshold_that_reaches_the_precision_is_chosen(
 
 def test_what_cannot_be_wanted_is_refused() -> None:
     for wanted in (0, 1.1, -1, math.nan):
-        with pytest.raises(ConfigError, match="cannot be wanted"):
+        with pytest.raises(ConfigError, match="is not a share"):
             best_threshold(SIX, wanted)
     with pytest.raises(ConfigError, match="fewest 0: at least one text"):
         best_threshold(SIX, 0.5, 0)

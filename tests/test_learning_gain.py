@@ -455,7 +455,7 @@ def test_a_draw_whose_labels_are_all_the_same_is_never_or_always() -> None:
     assert point.lead == 0
 
 
-def test_texts_above_a_threshold_are_left_alone_in_triage() -> None:
+def test_triage_skips_texts_above_a_threshold() -> None:
     before = np.array([[9.0], [5.0], [5.0], [1.0]])
     pairs = JudgedPairs(("A",), np.ones((4, 1)), np.zeros(4), np.array([-1.0, 1, 2, 4]), np.arange(4), before)
     thresholds = triage_thresholds(pairs, 0, 7.0)

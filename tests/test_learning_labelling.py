@@ -98,7 +98,7 @@ def test_edits_in_files_without_a_human_score_are_listed(shell: Shell) -> None:
         ("--run first --next 3 --judge rules", "uses the stored answers of the run's own judges; leave out --judge"),
         ("--run first --decisions --human labels.tsv --next 3", "expected one source of labels"),
         ("--run first --human labels.tsv --next 3", "all 2 edits that the judges scored have labels"),
-        ("--run silent --next 3", "no judge was asked about its edits"),
+        ("--run silent --next 3", "no judge has rated its edits"),
         ("--pairs texts.tsv --next 3", "there is no edit to label: name the systems"),
     ],
 )

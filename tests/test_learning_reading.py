@@ -529,7 +529,7 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
             ["--documents: a line is a segment in the order of j, where those of system 'b'"],
         ),
         (f"{BOTH} --resamples 0 --error-free 1", {"j": A, "h": HUMAN}, ["0 resamples"]),
-        (f"{BOTH} --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ["2 cannot be wanted"]),
+        (f"{BOTH} --precision 2 --error-free 1", {"j": A, "h": HUMAN}, ["2 is not a share"]),
         (f"{BOTH} --error-free nan", {"j": A, "h": HUMAN}, ["give a number"]),
         (f"{BOTH} --judge a --judge b", {"j": A, "h": HUMAN}, ["--judge a: no such evaluator; there are: j"]),
         (f"{BOTH} --signature b", {"j": A, "h": HUMAN}, ["--signature b: the ratings are signed s"]),

@@ -178,7 +178,7 @@ def test_too_few_decisions_on_a_run_without_judges_are_told_in_one_go(shell: She
     assert shell("accept first 2 4").code == 0
     last = calibrated(shell, "--decisions -o gate.json").last
     assert "2 of 60 needed: 2 accepted, 0 rejected; at least 30 are needed to learn from" in last
-    assert "; and no judge was asked about its edits: name judges with --judge, as in `--judge pairwise --model" in last
+    assert "; and no judge has rated its edits: name judges with --judge, as in `--judge pairwise --model" in last
 
 
 @pytest.mark.parametrize(("decisions", "gain"), [
@@ -322,14 +322,14 @@ def test_a_label_without_a_stage_is_refused_where_two_stages_edited(shell: Shell
 def test_a_run_whose_edits_nobody_judged_wants_judges(shell: Shell) -> None:
     run(shell, *(edited(number, judged=None) for number in range(60)))
     preferences(shell)
-    assert "run 'first': no judge was asked about its edits: name judges with --judge, as in" in calibrated(shell).last
+    assert "run 'first': no judge has rated its edits: name judges with --judge, as in" in calibrated(shell).last
 
 
 def test_edits_that_nobody_judged_are_left_out_and_two_panels_are_refused(shell: Shell) -> None:
     run(shell, *(edited(number, judged=SIGNED if number < 50 else None) for number in range(60)))
     preferences(shell)
     assert calibrated(shell).code == 0
-    assert read(shell.folder / "gate.json").left_out == {"edits that no judge was asked about": 10}
+    assert read(shell.folder / "gate.json").left_out == {"edits that no judge has rated": 10}
     (shell.folder / "store.db").unlink()
     run(shell, *(edited(number, judged=SIGNED if number < 50 else "other|1") for number in range(60)))
     assert "its edits were judged by different panels (" in calibrated(shell).last
@@ -350,7 +350,7 @@ def test_edits_that_a_judge_was_not_asked_about_are_counted_and_left_out(shell: 
         assert f"gemba-da: not asked about {60 - asked} of 60 edits, on which the decision was clear" in done.err
         assert "name all judges with --judge, and they are asked about these, too" in done.err
         (shell.folder / "store.db").unlink()
-    assert read(shell.folder / "gate.json").left_out == {"edits that not all judges were asked about": 10}
+    assert read(shell.folder / "gate.json").left_out == {"edits that not all judges have rated": 10}
     run(shell, *map(clear, range(60)))
     assert calibrated(shell, "--judge rules --human labels.tsv -o gate.json --force").code == 0
 

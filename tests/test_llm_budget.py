@@ -420,7 +420,7 @@ def test_a_run_stops_within_its_budget_and_goes_on_with_more_to_the_same_end(job
         spent = re.search(rf"stopped: \$([\d.]+) of the budget of \${limit:.4f} is spent", done.err)
         assert spent is not None, done.err
         assert float(spent[1]) == pytest.approx(run.usage.cost, abs=0.0001)  # floats add up in any order
-        assert "the same command with a higher budget goes on from there" in done.err
+        assert "the same command with a higher budget continues from there" in done.err
     assert run.state == "finished"
     assert runs >= 4
     assert job.read("mine.txt") == job.read("free.txt")

@@ -145,7 +145,7 @@ async def test_an_observer_that_fails_is_reported_once_and_harms_nothing(caplog:
     chains = await agent.atranslate(["One.", "Two."], "en", "es")
     assert [chain.text for chain in chains] == ["Uno.", "Dos."]
     assert [record.getMessage() for record in caplog.records] == [
-        "observer: ZeroDivisionError: of the user's; the work goes on"
+        "observer: ZeroDivisionError: of the user's; the work continues"
     ]
 
 

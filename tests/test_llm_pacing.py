@@ -320,7 +320,7 @@ def test_a_command_that_the_server_sends_away_ends_with_5_and_the_same_command_g
         assert (done.code, done.out) == (5, "")
         [message] = [text for text in done.err.splitlines() if text.startswith("mtagent: stopped")]
         assert "asks to be left alone for 3,600 s (60 minutes, until " in message
-        assert "the same command after that time goes on from there" in message
+        assert "the same command after that time continues from there" in message
         with Store(shell.folder / "store.db") as store:
             stored = store.run("r")
         assert (stored.state, stored.counts.failed) == ("stopped", 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from bench.harness import simulator
 from mtagent.chain.decided_text import decided
 from mtagent.records import (
     Chain,
@@ -40,6 +42,7 @@ from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.conftest import DATA
 from tests.report_runs import edited, error, many, save, segment, varied
+from tests.simulator import marks, taught
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -181,7 +184,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         page.wait_for_selector("#segment[aria-busy]")
         for key in ("A", "R", "a", "r", "1", "e"):
             page.keyboard.press(key)
-        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
+        assert page.inner_text("#progress") == "4 of 12 edited segments decided"
         for route in held:
             route.continue_()
         page.unroute("**/segments/**")
@@ -189,7 +192,7 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         press(page, "Escape")
         assert shown(page) != first
         wait_saved(page)
-        assert page.inner_text("#progress") == "4 of 12 changed segments decided"
+        assert page.inner_text("#progress") == "4 of 12 edited segments decided"
     assert len(decisions(tmp_path)) == 4
 
 
@@ -209,7 +212,7 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
                         break
             assert shown(page) != name
         assert len(set(seen)) == 28
-        assert page.inner_text("#progress") == "28 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "28 of 40 edited segments decided"
         wait_saved(page)
         server.end(signal.SIGKILL)
         last = [shown(page)]
@@ -219,14 +222,14 @@ def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context
         assert "does not answer" in page.inner_text("#problem")
         press(page, "A")
         until(page, "document.getElementById('saved').textContent === '2 decisions not saved yet'")
-        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "30 of 40 edited segments decided"
         assert set(decisions(tmp_path)) == set(seen)
         page.close()
 
         again = Reviewed(tmp_path, server.port)
         page = opened(context, again.address)
         wait_saved(page)
-        assert page.inner_text("#progress") == "30 of 40 changed segments decided"
+        assert page.inner_text("#progress") == "30 of 40 edited segments decided"
         assert set(decisions(tmp_path)) == {*seen, *last}
         assert shown(page) not in {*seen, *last}
 
@@ -526,8 +529,31 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert state(tmp_path, "bank") == undone[-1]
         assert [verdict for _, verdict in decisions(tmp_path)["bank"]][4:] == ["undecided"] * 4
         press(page, "u")
-        assert page.inner_text("#live") == "There is nothing to undo in this window"
-        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
+        assert "There is nothing to undo in this window" in page.inner_text("#offer")
+        assert page.inner_text("#progress") == "0 of 5 edited segments decided"
+
+
+def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(context: Any, tmp_path: Path) -> None:
+    refused, failed, untouched = varied()[2], varied()[3], varied()[7]
+    with reviewed(tmp_path, [refused, failed, untouched]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('zeta'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'zeta'")
+        press(page, "R")
+        assert "There is no edit to take back" in page.inner_text("#offer")
+        page.click("button.row:has(.id:text-is('refused'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'refused'")
+        assert page.locator("#offer:visible").count() == 0, "it was about the other segment"
+        assert page.inner_text("#decide-all") == "Decide all 3 …"
+        press(page, "R")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"refused": [(None, "reject")]}
+        assert page.inner_text("#decide-all") == "Decide all 2 …"
+        press(page, "A", "A")
+        wait_saved(page)
+        assert "All segments of this queue are decided" in page.inner_text("#offer")
+        press(page, "j", "j", "j")
+        assert "This is the end of the queue" in page.inner_text("#offer")
 
 
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
@@ -575,9 +601,9 @@ def test_a_decision_on_what_is_gone_is_dropped_and_the_others_are_saved(context:
         until(page, "document.getElementById('problem').textContent.includes('is dropped')")
         assert "was deleted" in page.inner_text("#problem")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 2 edited segments decided"
         press(page, "u")
-        assert page.inner_text("#live") == "There is nothing to undo in this window"
+        assert "There is nothing to undo in this window" in page.inner_text("#offer")
         press(page, "A")
         wait_saved(page)
         assert page.locator("#problem:visible").count() == 0
@@ -626,11 +652,11 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         press(page, "r")
         until(page, "document.querySelector('#target').textContent === 'The whole segment'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "0 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 2 edited segments decided"
         press(page, "a")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
         wait_saved(page)
-        assert page.inner_text("#progress") == "1 of 2 changed segments decided"
+        assert page.inner_text("#progress") == "1 of 2 edited segments decided"
         assert state(tmp_path, "bank") == ["accept", "reject"]
         press(page, "u")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
@@ -794,7 +820,7 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.inner_text("#offer").startswith(f"{count - 1} segments accepted")
         expected = {**before, **{name: [(None, "accept")] for name in ids}, ids[-1]: [(None, "reject")]}
         assert decisions(tmp_path) == expected
-        assert page.inner_text("#progress") == f"{len(expected)} of 40 changed segments decided"
+        assert page.inner_text("#progress") == f"{len(expected)} of 40 edited segments decided"
         assert page.locator("#now .badge.decided").inner_text() == "accepted by ana"
         press(page, "u")
         until(page, "document.getElementById('offer').textContent.includes('undone')")
@@ -944,6 +970,92 @@ def test_a_script_that_got_into_the_page_would_not_run(context: Any, tmp_path: P
     context.said.clear()
 
 
+# --- the whole way of a post-editor
+
+
+@pytest.mark.parametrize(("viewport", "segments_to_decide"), [((1366, 768), 40), ((390, 844), 30)])
+def test_a_post_editor_decides_withdraws_exports_calibrates_and_runs_again(
+    browser: Any, tmp_path: Path, viewport: tuple[int, int], segments_to_decide: int
+) -> None:
+    """With keys at a desk to the end, by touch on a phone until the export.
+
+    Prints what it took; ``bench/README.md`` quotes that.
+    """
+    width, height = viewport
+    on_phone = width < 500
+    for name, texts_of in (("en.txt", "source"), ("es.txt", "translation")):
+        lines = [f"{getattr(chosen, texts_of)}\n" for chosen in marks.segments(120)]
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    with simulator("--behaviour", "tests.simulator.taught:answer") as url:
+        line = f"postedit -s en.txt -t es.txt -l en-es -o first.txt --model small --base-url {url} --name first"
+        assert run(tmp_path, *line.split()).code == 0
+        server = Reviewed(tmp_path, name="first")
+        try:
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, is_mobile=on_phone, has_touch=on_phone
+            )
+            page = opened(context, server.address)
+            actions, seconds, names = decide_segments(page, segments_to_decide, on_phone=on_phone)
+            wait_saved(page)
+            assert len(set(names)) == segments_to_decide
+            withdraw(page, names[0], on_phone=on_phone)
+            wait_saved(page)
+            assert page.inner_text("#progress").startswith(f"{segments_to_decide - 1} of ")
+            context.close()
+        finally:
+            server.end()
+        print(f"{viewport}: {segments_to_decide} segments, {actions} keys or taps, {seconds:.1f} s")  # noqa: T201
+        assert run(tmp_path, "export", "first", "-o", "decided.txt").code == 0
+        if on_phone:
+            return
+        calibrated = run(tmp_path, "gate", "calibrate", "--run", "first", "--decisions", "-o", "gate.json")
+        assert calibrated.code == 0, calibrated.err
+        *_, next_command, along = calibrated.err.splitlines()
+        again = run(tmp_path, *shlex.split(next_command)[1:], "--name", "second")
+        assert again.code == 0, again.err
+    for command in re.findall("`mtagent (.*?)`", along):
+        taken = run(tmp_path, *shlex.split(command.replace("NEW_RUN", "second")))
+        assert taken.code == 0, taken.err
+    assert len((tmp_path / "first-2.txt").read_text(encoding="utf-8").splitlines()) == 120
+
+
+def decide_segments(page: Any, count: int, *, on_phone: bool) -> tuple[int, float, list[str]]:
+    """Decide on ``count`` segments as they come: how many keys or taps and seconds it took, and the segments' names."""
+    actions, names, started = 0, [shown(page)], time.monotonic()
+    while True:
+        assert actions < 20 * count
+        old, new = (
+            "".join(page.locator("#now del").all_inner_texts()),
+            "".join(page.locator("#now ins").all_inner_texts()),
+        )
+        verdict = "accept" if taught.worth(new) >= taught.worth(old) else "reject"
+        if on_phone:
+            page.tap(f"#now button.{verdict}")
+        else:
+            press(page, verdict[0])
+        actions += 1
+        name = shown(page)
+        if name != names[-1]:
+            if len(names) == count:
+                return actions, time.monotonic() - started, names
+            names.append(name)
+
+
+def withdraw(page: Any, name: str, *, on_phone: bool) -> None:
+    """Find the decided segment ``name`` and take its first decision back."""
+    until(page, "document.documentElement.dataset.complete")
+    if on_phone:
+        page.tap("#queue > summary")
+        page.tap(f"button.row:has(.id:text-is('{name}'))")
+    else:
+        source = page.evaluate(f"rows.find(row => row.id === '{name}').source")
+        press(page, "/")
+        page.keyboard.type(source)
+        press(page, "Enter")
+    until(page, f"document.querySelector('#segment-title .id').textContent === '{name}'")
+    page.get_by_role("button", name="Take back edit 1").click()
+
+
 # --- size and speed
 
 
@@ -963,7 +1075,7 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         press(page, "A", "A")
         wait_saved(page)
         assert len(decisions(tmp_path)) == 2
-        assert page.inner_text("#progress") == "no segment was changed"
+        assert page.inner_text("#progress") == "no segment was edited"
         assert shown(page) == "2"
         page.focus("#list button >> nth=4")
         held[0].continue_()
@@ -983,7 +1095,7 @@ def test_a_key_takes_less_than_a_twentieth_of_a_second_in_ten_thousand_segments(
     with reviewed(tmp_path, many(10_000)) as server:
         page = opened(context, server.address)
         page.wait_for_selector("html[data-complete]", timeout=120_000)
-        assert page.inner_text("#progress") == "0 of 10,000 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 10,000 edited segments decided"
         session = context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})  # other work of the machine does not count
 
@@ -1044,21 +1156,19 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         press(page, "?")
         page.uncheck("#letters")
         press(page, "Escape", "a", "r")
-        assert page.inner_text("#progress") == "0 of 5 changed segments decided"
+        assert page.inner_text("#progress") == "0 of 5 edited segments decided"
         page.click("button.row:has(.id:text-is('worse'))")
         page.get_by_role("button", name="Accept edit 1").focus()
         press(page, "Enter")
         wait_saved(page)
-        assert page.inner_text("#live") == "Edit 1 worse: accepted"
+        assert page.inner_text("#live") == "Edit 1 of segment worse: accepted"
         page.click("button.row:has(.id:text-is('worse'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'worse'")
-        accept = page.get_by_role("button", name="Accept edit 1")
-        assert accept.get_attribute("aria-pressed") == "true"
-        accept.focus()
-        press(page, "Enter")  # takes the decision back
+        page.get_by_role("button", name="Take back edit 1").focus()
+        press(page, "Enter")
         wait_saved(page)
         assert page.evaluate("document.activeElement.dataset.focus") == "accept", "the focus is kept"
-        assert accept.get_attribute("aria-pressed") == "false"
+        assert page.get_by_role("button", name="Take back").count() == 0
         press(page, "Enter")
         wait_saved(page)
         page.get_by_role("button", name="Next").click()

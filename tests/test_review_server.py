@@ -370,7 +370,11 @@ def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
         "surely rejected",
         "untouched",
     ]
-    assert [row["why"] for row in rows[:3]] == [["no translation"], ["postedit failed"], ["rejected, judge +4"]]
+    assert [row["why"] for row in rows[:3]] == [
+        ["no translation"],
+        ["postedit failed"],
+        ["rejected: the judge prefers the new text (0 → 4)"],
+    ]
     assert rows[-1]["worth"] == 0
 
 
@@ -414,7 +418,7 @@ def test_a_judge_of_few_segments_counts_in_the_queue_of_a_large_run(tmp_path: Pa
     chains[1] = chains[0].model_copy(update={"steps": (step,)})
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
         rows = ReviewQueue(store, ["run"]).rows(0, -1)
-    assert rows[1]["why"] == ["kept, rare +5"]
+    assert rows[1]["why"] == ["kept: the judge prefers the new text (0 → 5)"]
     assert rows[1]["worth"] == rows[0]["worth"]
 
 

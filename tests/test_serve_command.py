@@ -132,6 +132,19 @@ def test_at_sigterm_a_request_whose_body_is_incomplete_gets_503(tmp_path: Path) 
 
 
 @pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+def test_a_translator_that_never_returns_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    stuck = "import threading\ndef stuck(text: str) -> str:\n    threading.Event().wait()\n"
+    (tmp_path / "waiting.py").write_text(stuck, encoding="utf-8")
+    arguments = ("--translator", "python:waiting:stuck", "--stages", "t", "--deadline", "1s", "--grace", "1s")
+    with serve(tmp_path, arguments=arguments) as (process, url):
+        body = {"q": "one", "source": "en", "target": "es"}
+        assert httpx.post(f"{url}/translate", json=body, timeout=30).status_code == 503
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.loopback
 def test_the_log_is_json_whoever_writes_it(tmp_path: Path) -> None:
     (tmp_path / "noise.py").write_text(NOISY, encoding="utf-8")
     lines: list[str] = []

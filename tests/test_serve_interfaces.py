@@ -186,7 +186,7 @@ async def test_without_the_identifier_detection_says_so(monkeypatch: pytest.Monk
     async with asking(Service(translator=shout)) as client:
         answer = await client.post("/detect", json={"q": SPANISH})
         assert answer.status_code == 501
-        assert answer.json() == {"error": "this server cannot tell the language of the text"}
+        assert answer.json() == {"error": "this server can't detect the language of the text"}
     identification.forget()
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from weakref import WeakSet
+
 import pytest
 
 from mtagent.text import scripts
@@ -53,3 +58,65 @@ def test_control_characters_are_named_but_joiners_are_letters_business() -> None
     assert scripts.control_characters("می\u200cخواهم 👩\u200d🚀") == []
     assert scripts.control_characters("a\u200eb", "ar") == []
     assert scripts.control_characters("a\u200eb", "en") == ["U+200E"]
+
+
+# --- answers that are kept
+
+
+class Answer:
+    """What a function returns for a ``text``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def test_the_latest_answers_are_kept_and_the_oldest_are_given_up() -> None:
+    kept = WeakSet[Answer]()
+    computed: list[str] = []
+
+    @scripts.remembered
+    def answer(text: str) -> Answer:
+        computed.append(text)
+        new = Answer(text)
+        kept.add(new)
+        return new
+
+    for length, most_kept in ((0, 500), (5_000, 20)):  # few answers about long texts are kept, because they are large
+        kept.clear()
+        texts = [f"{number:0{length}}" for number in range(1_000)]
+        for text in texts:
+            assert answer(text) is answer(text)
+        assert computed[-1_000:] == texts
+        assert len(kept) <= most_kept
+        answer(texts[-2])
+        assert computed[-1] == texts[-1], "the last answers are kept"
+        answer(texts[0])
+        assert computed[-1] == texts[0], "the first answers are not"
+
+
+class YieldingText(str):
+    """A text that lets other threads continue whenever a dict looks it up, adds it or deletes it."""
+
+    def __hash__(self) -> int:
+        time.sleep(0)
+        return super().__hash__()
+
+
+def test_threads_share_the_answers() -> None:
+    together = Barrier(4)
+
+    @scripts.remembered
+    def answer(text: str) -> Answer:
+        if text == "first":
+            together.wait()  # no thread finds the answer of another
+        return Answer(text)
+
+    def ask(thread: int) -> int:
+        right = answer(YieldingText("first")).text == "first"
+        for number in range(1_000):
+            text = YieldingText(f"{number} {thread}")
+            right += answer(text).text == text
+        return right
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(4))) == [1_001] * 4

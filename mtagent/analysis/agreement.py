@@ -1,6 +1,6 @@
 """An evaluator's scores compared with people's, and how well they agree, by the statistics of the field.
 
-The statistics are those of the field's tool, mt-metrics-eval, without sampling or rounding.
+The statistics equal those of the field's tool, mt-metrics-eval, without sampling or rounding.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class PairedScores:
         return len(self.evaluator)
 
     def rows(self) -> Iterator[ScorePair]:
-        """The scores as rows, in order, without what was left out."""
+        """The scores as rows, in order, without those left out."""
         columns = (self.system, self.item, self.evaluator, self.human)
         for system, item, evaluator, human in zip(*(values.tolist() for values in columns), strict=True):
             yield ScorePair(self.systems[system], self.items[item], evaluator, human)
@@ -214,7 +214,7 @@ class Statistic:
     """Translations that were left out before."""
     signature: str
     pairs: int | None = None
-    """How many pairs of scores were compared; ``None`` where none are."""
+    """How many pairs of scores were compared; ``None`` if scores aren't compared in pairs."""
     epsilon: float | None = None
     """Differences of the evaluator's scores up to it are ties (accuracy only)."""
     undefined: str | None = None

@@ -1,6 +1,6 @@
 """Whether a stage pays off: runs and other systems side by side, with scores, edits, outcomes and costs.
 
-``None`` means that there is no such number; it is never zero.
+``None`` means that the number doesn't exist; it is never zero.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def _with_costs(
 
 
 def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:
-    """What the segments of ``part`` cost, by row."""
+    """The cost of the segments of ``part``, by row."""
     costs: dict[str, Cost] = {}
     for run in runs:
         part_segments = [run.segments[place] for place in part.places]
@@ -329,7 +329,7 @@ def _reviews(runs: Sequence[StagedRun]) -> dict[str, ReviewSummary] | None:
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """BLEU with another tokenizer is ``BLEU (2)``; the signatures tell what it is."""
+    """BLEU with another tokenizer is ``BLEU (2)``; the signatures show which."""
     printed = []
     for place, name in enumerate(names):
         number = names[:place].count(name) + 1
@@ -466,7 +466,7 @@ def _with_scores(
 def _moved(
     former: ComparedTexts, row: ComparedTexts, edited_percent: float, characters: int, place: int | None, gain: float
 ) -> Moved:
-    """How ``row`` differs from ``former``, with what the deciding metric finds if there is one."""
+    """How ``row`` differs from ``former``, also by the deciding metric if there is one."""
     changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
     moved = Moved(edited_percent, characters, changed / len(row.texts))
     if place is None:
@@ -521,7 +521,7 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
         dollars = amounts.dollars(unaccounted.cost, "unknown dollars")
         yield (
             f"run {run.name!r} also paid for {calls} ({unaccounted.tokens:,} tokens, {dollars}) that no stored "
-            "step holds (failed tries, segments under way): they are in its row final, in none of its stages"
+            "step holds (failed attempts, segments in flight): they are in its row final, not in its stages"
         )
     reused = sum(call.reused for call in run.calls(FINAL))
     if reused:

@@ -32,7 +32,7 @@ _MATRIX_HEAD = 60
 _NONE_TESTED = f"no part is tested: a test needs {FEW} segments or more, and two texts that differ"
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
-_HEADS = {"triaged": "left alone by triage", "idle": "not run"}
+_HEADS = {"triaged": "skipped by triage", "idle": "not run"}
 
 
 def shown(comparison: RunComparison, form: str = "text", width: int | None = None, **more: Any) -> str:

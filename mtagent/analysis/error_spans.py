@@ -65,7 +65,7 @@ def major_category(category: str) -> str:
     """The major category in lower case: ``Accuracy/Mistranslation`` and ``mistranslation`` are both ``accuracy``.
 
     The names are those of Freitag et al. (2021): the MQM core's ``linguistic conventions`` is ``fluency`` here, and
-    ``inconsistency`` belongs to it. A bare subtype gets its major category; any other name stays what it is.
+    ``inconsistency`` belongs to it. A bare subtype gets its major category; any other name stays unchanged.
     """
     plain = " ".join(category.casefold().replace("_", " ").split()).replace("non translation", "non-translation")
     major = plain.partition("/")[0].strip()
@@ -79,8 +79,8 @@ def major_category(category: str) -> str:
 class SegmentErrors(NamedTuple):
     """The errors that people (``gold``) and an evaluator (``predicted``) marked in one translation.
 
-    ``()`` says that it is error-free, ``None`` that it was not rated, or that this evaluator marks no errors. Offsets
-    are code points into the translation, of errors on the source's side into the source. ``name`` is for messages.
+    ``()`` means error-free; ``None`` means not rated, or that this evaluator marks no errors. Offsets are code points
+    into the translation, or into the source for errors on its side. ``name`` is for messages.
     """
 
     gold: Sequence[ErrorSpan] | None
@@ -188,7 +188,7 @@ class SpanPairs:
 def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RULES) -> SpanPairs:
     """Put the spans of both sides side by side.
 
-    Raises :class:`InputError` for what ``rules`` refuse, and where no segment is left.
+    Raises :class:`InputError` for spans that ``rules`` refuse, and if no segment is left.
     """
     gold, predicted = list[Spans](), list[Spans]()
     gold_left_out, predicted_left_out, unrated = Counter[str](), Counter[str](), Counter[str]()
@@ -221,7 +221,7 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
 
 
 def _lacking(gold: object | None, predicted: object | None) -> str:
-    """The field of :class:`SegmentsLeftOut` for what is missing."""
+    """The field of :class:`SegmentsLeftOut` for the missing side."""
     if gold is None and predicted is None:
         return "both"
     return "gold" if gold is None else "predicted"
@@ -317,7 +317,7 @@ _WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPAC
 
 
 class Measure(NamedTuple):
-    """What is counted in the spans of a segment, people's first."""
+    """How the spans of a segment are counted, people's first."""
 
     signature: str
     unit: Unit
@@ -382,7 +382,7 @@ def _overlap_counts(gold: Spans, predicted: Spans) -> Counts:
 
 
 PARTIAL_OVERLAP = Measure("partial-overlap|credit:share|severity:1", "spans", _overlap_counts)
-"""Each span has at most one partner, which it overlaps; its credit is the share of its own characters in common.
+"""Each span has at most one partner, which it overlaps; its credit is the share of its characters in common.
 
 Partners are chosen so that the Dice coefficients of the pairs add up to the most; of equally good choices, the one with
 more characters in common, in pairs that are more alike. Source: "match with partial overlap and partial credit" (mpp,
@@ -393,9 +393,9 @@ micro-averaged) of Perrella et al. (2026), Span-Level Machine Translation Meta-E
 def matching(threshold: float = 0.5) -> Measure:
     """Spans of which at least ``threshold`` (above 0, at most 1) is common to both: HiMATE's Algorithm 1 (appendix E).
 
-    What is common is the longest run of words, wherever it is; spans need no place. The paper does not say how
+    The common part is the longest shared run of words, wherever it is; spans need no place. The paper does not say how
     matches become precision and recall: here each span has at most one partner, and as many as possible have one.
-    Neither severity nor category matters.
+    Severity and category are ignored.
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: above 0 and at most 1, not {threshold}")
@@ -479,7 +479,7 @@ class SpanScore:
     ``predicted`` and ``gold`` are how much the evaluator and people marked, ``right`` and ``found`` how much of each
     was credited, all in ``unit``. ``macro_f1`` is the mean of the segments' own F1 (1 where neither marked anything).
     ``group``: the category or severity that it is about. ``segments_left_out``, ``gold_left_out`` and
-    ``predicted_left_out`` say what was not compared.
+    ``predicted_left_out`` count what was not compared.
     """
 
     precision: float
@@ -586,7 +586,7 @@ def is_error_free(
 ) -> bool | None:
     """Whether a translation is labelled error-free: no error is marked and, with ``at_least``, its score reaches it.
 
-    ``None`` where that cannot be told: ``errors`` are ``None`` (not rated), or the score that is asked for is. Errors
+    ``None`` if that is unknown: ``errors`` are ``None`` (not rated), or the required score is. Errors
     of all severities and sides count, as at WMT26 (with ``at_least=ESA_ERROR_FREE`` for ESA scores).
     """
     if errors is None or (not errors and at_least is not None and score is None):

@@ -76,7 +76,7 @@ class Match(NamedTuple):
         )
 
     def segments(self) -> PairedScores | None:
-        """The paired scores of segments; ``None`` where no segment has both."""
+        """The paired scores of segments; ``None`` if no segment has both."""
         return paired(self.rows, missing=self.missing) if self.scored_rows else None
 
     def systems(self) -> PairedScores | None:
@@ -216,7 +216,7 @@ def _refuse_other_systems(evaluator: Side, human: Side) -> None:
 def _with_segments_of(human: Side, evaluator: Side) -> Side:
     """``evaluator`` with people's names of segments: those at the same positions where only one side has ids.
 
-    Raises :class:`InputError` where positions do not tell which segments are meant.
+    Raises :class:`InputError` if positions don't identify segments.
     """
     if not evaluator.segments or not human.segments or not (evaluator.numbered or human.numbered):
         return evaluator
@@ -231,7 +231,7 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
                 f"{len(human_keys)}; segments without ids are matched by position, so both must have all: None is a "
                 "missing one"
             )
-        # Positions tell segments apart only where ids have the same order in all systems.
+        # Positions identify segments only if ids have the same order in all systems.
         named, named_keys = (human, human_keys) if evaluator.numbered else (evaluator, keys)
         for place, key in enumerate(named_keys, start=1):
             if not named.numbered and places.setdefault(key.item, place) != place:
@@ -250,7 +250,7 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
 def _refuse_other_first(evaluator: Side, human: Side) -> None:
     """Refuse ids that one side counts from 0 and the other from 1: equal numbers would not be the same segment.
 
-    Where both sides have the texts, these tell. Raises :class:`InputError`.
+    If both sides have the texts, these decide. Raises :class:`InputError`.
     """
     for key in evaluator.segments.keys() & human.segments.keys():
         if evaluator.segments[key].translation is not None and human.segments[key].translation is not None:

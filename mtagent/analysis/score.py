@@ -74,14 +74,14 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """What the systems of a corpus score."""
+    """The scores of the systems of a corpus."""
 
     segments: tuple[str, ...]
     systems: tuple[str, ...]
     entries: tuple[tuple[SystemScore, ...], ...]
     """Metric by metric, a score for each system."""
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
-    """By system, what is wrong with each segment."""
+    """By system, the faults of each segment."""
     resampling: Resampling | None = None
     pairs: tuple[Pair, ...] = ()
     """What was tested."""
@@ -182,7 +182,7 @@ def score_files(
 ) -> ScoreReport:
     """Score line-aligned files (pairs of system and file), or a table with translations and references (``source``).
 
-    Several ``references`` are used together, as in sacreBLEU; those of a table are replaced.
+    Several ``references`` are used together, as in sacreBLEU; they replace the references of a table.
     ``config`` gives the languages; its ``limit`` is ignored, since a score of the first segments would look like one of
     all. Raises :class:`InputError` if the files have different numbers of lines.
     """
@@ -453,7 +453,7 @@ def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> 
 
 
 def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
-    """What is wrong with each text, by system."""
+    """The faults of each text, by system."""
     flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
     for segment, *translations in zip(corpus.segments, *corpus.systems.values(), strict=True):
         # Stages share most texts, and flags take time.
@@ -535,7 +535,7 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     sacreBLEU.
 
     ``width`` is the number of digits after the point; by default each metric has its own. Signatures, the test and
-    flags follow. LaTeX has intervals and p-values in columns of their own.
+    flags follow. LaTeX has separate columns for intervals and p-values.
     """
     remarks = []
     if report.resampling and report.paired:
@@ -581,7 +581,7 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
 
 
 def _tests_by_metric(report: ScoreReport) -> int:
-    """How many systems have a p-value; by the metric that tells most systems from the first one."""
+    """How many systems have a p-value, by the metric that distinguishes most systems from the first one."""
     most = 0
     for entries in report.entries:
         most = max(most, sum(entry.p_value is not None for entry in entries))
@@ -638,7 +638,7 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
 def flat(report: ScoreReport, delimiter: str = ",", *, by_sentence: bool = False) -> str:
     """A line for each system or, ``by_sentence``, for each system and segment, with columns for each metric.
 
-    Numbers are not rounded; an empty cell means that there is no value. Formulas are guarded as in
+    Numbers are not rounded; an empty cell means no value. Formulas are guarded as in
     :func:`mtagent.text.table.as_csv`.
     """
     lines: list[dict[str, object]] = []
@@ -663,7 +663,7 @@ def flat(report: ScoreReport, delimiter: str = ",", *, by_sentence: bool = False
 
 
 def _columns_of(entry: SystemScore, *, paired: bool) -> dict[str, object]:
-    """What is known of the score of a system, by column."""
+    """The cells for the score of a system, by column."""
     metric = entry.score.metric
     columns: dict[str, object] = {metric: entry.score.value}
     if entry.interval is not None:

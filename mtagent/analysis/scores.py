@@ -34,7 +34,7 @@ from mtagent.text.amounts import first_of
 from mtagent.text.foreign import UNKNOWN
 
 UNNAMED = "system"
-"""What the system is called where a file names none."""
+"""The name of a system that the file doesn't name."""
 _MOST_SHOWN = 20
 
 
@@ -119,9 +119,9 @@ class Side:
     numbered: bool = False
     """The file names no segments: the items are their positions in the scores of each system, from 1."""
     reference: str | None = None
-    """The name of the reference that the evaluator saw, where the file tells."""
+    """The name of the reference that the evaluator saw, if the file has it."""
     fields: str = ""
-    """What a table's fields were read as, where their names are others than those of this project."""
+    """The meanings of a table's fields whose names this project doesn't use."""
     signatures: Mapping[str, str] = field(default_factory=dict)
     """The signatures of the single ratings (empty: not signed), each with the place where it is found first."""
 
@@ -397,7 +397,7 @@ _DELIMITERS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
 _JSON_LINES = (".jsonl", ".ndjson")
 _LISTS = (".score", ".rating")
 _LIST_ENDS = re.compile(r"none|score: \S+")
-"""What a line of a list ends with, whose system may be called "system"."""
+"""The end of a line of a list whose system may be called "system"."""
 _DECIMAL_COMMA = re.compile(r"\A([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\Z")
 
 
@@ -424,7 +424,7 @@ class ScoreFile(NamedTuple):
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table: by the end of its name or, where that tells nothing, by its first line."""
+    """Whether a file is a table: by the end of its name or, if that isn't clear, by its first line."""
     ending = path.suffix.casefold()
     if ending in (*_DELIMITERS, *_JSON_LINES):
         return True
@@ -447,7 +447,7 @@ def _first_line(path: Path) -> str:
 
 
 def read_table(path: Path) -> ScoreFile:
-    """All rows of a file. Raises :class:`InputError` for a file without rows, and for one that is not a table."""
+    """All rows of a file. Raises :class:`InputError` for a file without rows, and for a file that isn't a table."""
     ending = path.suffix.casefold()
     first = _first_line(path)
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
@@ -471,7 +471,8 @@ def _unfolded(rows: list[ScoreRow]) -> tuple[list[ScoreRow], dict[str, str]]:
     """JSON rows whose fields hold scores or translations by system, or scores by metric, as plain rows and columns.
 
     A field is by system if its keys are among those of the translations, or of another field of scores, and no field
-    names the system; other objects of numbers hold a score by metric. The second value says what fields were read as.
+    names the system; other objects of numbers hold a score by metric. The second value
+    holds the meanings of such fields.
     """
     kinds: dict[str, str] = {}
     keys: dict[str, dict[str, None]] = {}
@@ -594,8 +595,8 @@ def _first_column(names: Iterable[str], columns: Mapping[str, str]) -> str | Non
 class ScoreTable:
     """The scores of a table: a column for each evaluator, or (the long form) a row for each evaluator's score.
 
-    ``item`` names the columns that tell segments apart, ``lp`` the only language pair to read. Raises
-    :class:`InputError` for a column that is not there, and where no row is of the language pair.
+    ``item`` names the columns that identify a segment, ``lp`` the only language pair to read. Raises
+    :class:`InputError` for a missing column, and if no row has the language pair.
     """
 
     def __init__(self, table: ScoreFile, item: tuple[str, ...] = (), lp: tuple[str, str] | None = None) -> None:

@@ -1,6 +1,6 @@
 """A stored run as comparisons read it: the text of each segment after each stage, outcomes and costs.
 
-All segments of a run are in memory: equal texts are shared, and what the stages did is held in columns.
+All segments of a run are in memory: equal texts are shared, and the results of the stages are stored in columns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the segments in a stage, and of the edits.
+    """The outcomes of the segments in a stage, and of the edits.
 
     The numbers of segments by :data:`mtagent.chain.fates.SegmentOutcome` add up to all segments. For ``final``,
     ``kept`` counts the segments that any stage changed. For ``reviewed`` it counts those to which people gave another
@@ -65,12 +65,12 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage cost."""
+    """The cost of a stage."""
 
     usage: Usage
-    """What was paid, with the dollars in ``usage.cost``."""
+    """The paid usage, with the dollars in ``usage.cost``."""
     nominal: Usage
-    """What it would have cost with an empty store: what was paid, and what other runs paid for its other replies."""
+    """The cost with an empty store: the paid usage, and what other runs paid for reused replies."""
     seconds: float
     """The sum over segments."""
     per_kept_edit: float | None = None
@@ -172,7 +172,7 @@ class CallColumns:
 
 
 class StageResults:
-    """What a stage did with each segment of a stored run, column by column to save memory.
+    """The results of a stage for each segment of a stored run, column by column to save memory.
 
     The columns of a stage that ran for no segment are empty.
     """
@@ -235,7 +235,7 @@ class StagedSegment:
 
     @property
     def changed(self) -> bool:
-        """Whether a stage changed the given translation, or the one that the translate stage made."""
+        """Whether a stage changed the given translation, or that of the translate stage."""
         return self.text(FINAL) != self.text(GIVEN)
 
 
@@ -281,7 +281,7 @@ class StagedRun:
         return tuple(segment.text(system) or "" for segment in self.segments)
 
     def outcomes(self, system: str) -> Outcomes:
-        """What became of the segments in a stage, or in the run (``final``)."""
+        """The outcomes of the segments in a stage, or in the run (``final``)."""
         verdicts: Counter[str] = Counter()
         edits: Counter[str] = Counter()
         results = self.results[system]
@@ -647,12 +647,12 @@ def _servers(run: StagedRun) -> dict[str, str | None]:
 
 
 class RunCosts(NamedTuple):
-    """What a run cost."""
+    """The costs of a run."""
 
     by_system: Mapping[str, Cost]
-    """Of each stage, and of the run (``final``): what it paid, if all its segments are compared."""
+    """For each stage, and for the run (``final``): if all its segments are compared, everything that it paid."""
     unaccounted: Usage | None
-    """What the run paid for calls that no stored step holds: failed attempts, and segments in flight."""
+    """The usage of calls that no stored step holds: failed attempts, and segments in flight."""
 
 
 class Bills:

@@ -1,4 +1,4 @@
-"""What a calibration changes in the chain: the gain that the gate expects, and the score of error-free texts.
+"""The two effects of a calibration on the chain: the gain that the gate expects, and the score of error-free texts.
 
 A :class:`Calibration` is the object; :func:`write` and :func:`read` keep it in a calibration file (``--calibration
 FILE``). ``mtagent.learning.calibrate`` makes it.
@@ -33,11 +33,11 @@ class Figure(Record):
 
 
 class Effect(Record):
-    """What a gate does to ``items`` edits in ``groups`` groups, as means of people's scores and as shares."""
+    """The effect of a gate on ``items`` edits in ``groups`` groups, as means of people's scores and as shares."""
 
     items: int
     groups: int
-    """Documents, or blocks of segments where no document is known."""
+    """Documents, or blocks of segments if documents are unknown."""
     effective_groups: float
     """How many groups of equal size are worth as much."""
     gate: Figure
@@ -67,7 +67,7 @@ class Effect(Record):
 
     @property
     def loses_to(self) -> Iterator[str]:
-        """What the gate certainly loses to: keeping no edit, or all."""
+        """The rules that are certainly better than the gate: keeping no edit, or all."""
         for rival, lead in (("keeping no edit", self.over_never), ("keeping all edits", self.over_always)):
             if lead.high is not None and lead.high < 0:
                 yield rival
@@ -111,14 +111,14 @@ class LearningPoint(Record):
 
 
 class TriagePoint(Record):
-    """The effect of leaving texts alone that ``judge`` scores ``threshold`` or more, if the others go to the gate."""
+    """The effect of skipping texts that ``judge`` scores ``threshold`` or more, if the others go to the gate."""
 
     judge: str
     threshold: float
     calibrated: bool = False
     """Whether it is the calibrated threshold for error-free texts."""
     untouched: Figure
-    """The share of texts that are not edited."""
+    """The share of skipped texts."""
     human: Figure
     """People's mean score of all texts."""
     change: Figure
@@ -126,7 +126,7 @@ class TriagePoint(Record):
 
 
 class Pilot(Record):
-    """What the pilot of a run showed, where weights are shipped and not learnt (:mod:`mtagent.chain.shipped`)."""
+    """The results of a run's pilot, if weights are shipped and not learnt (:mod:`mtagent.chain.shipped`)."""
 
     agreement: float
     """The mean correlation of the judges."""
@@ -137,8 +137,8 @@ class Pilot(Record):
 
 
 class Moments(Record):
-    """What each judge adds to the gain in the pairs that it was learnt from: the judges that are asked first foretell
-    what the others will add."""
+    """Each judge's contribution to the gain in the pairs it was learnt from. The judges that are called first predict
+    the contributions of the others."""
 
     means: tuple[float, ...]
     covariances: tuple[tuple[float, ...], ...]
@@ -162,7 +162,7 @@ class Foreseen(NamedTuple):
     offset: float
     slope: float
     deviation: float
-    """The standard deviation of what the others really add."""
+    """The standard deviation of the others' real contributions."""
 
 
 class CautiousPoint(Record):
@@ -223,7 +223,7 @@ class ExpectedGain(Record):
         return gain
 
     def _points(self, place: int, judgement: Judgement) -> Iterator[float]:
-        """What the judge at ``place`` adds to the gain: by the difference, and by the score before."""
+        """The contribution of the judge at ``place`` to the gain: by the difference, and by the score before."""
         judge = self.judges[place]
         if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
             raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
@@ -235,7 +235,7 @@ class ExpectedGain(Record):
             yield judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
 
     def foreseen(self, first: Collection[int]) -> Foreseen | None:
-        """What the judges at the places ``first`` foretell about the others; ``None`` if nothing is known about it."""
+        """The prediction of the judges at the places ``first`` about the others; ``None`` if it is unknown."""
         others = [place for place in range(len(self.judges)) if place not in first]
         if self.moments is None or not first or not others:
             return None
@@ -304,7 +304,7 @@ class ExpectedGain(Record):
 
 
 class Labels(Record):
-    """What a threshold does to texts."""
+    """The effect of a threshold on texts."""
 
     items: int
     groups: int
@@ -400,7 +400,7 @@ class Calibration(Record):
         return same_rater(self.signature, signature)
 
     def refuse_other_languages(self, path: Path, pairs: Iterable[str]) -> None:
-        """Raise :class:`ConfigError` for language pairs that it was not made for, as far as its own are known.
+        """Raise :class:`ConfigError` for language pairs that it was not made for, if it names its pairs.
 
         If a source language is not known, the target language decides.
         """
@@ -413,7 +413,7 @@ class Calibration(Record):
             )
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
-        """Warnings about language pairs and domains that it was not made for, as far as its own are known."""
+        """Warnings about language pairs and domains that it was not made for, if it names its own."""
         for what, names, calibrated in (("language pair", pairs, self.pairs), ("domain", domains, self.domains)):
             if not calibrated:
                 continue
@@ -442,7 +442,7 @@ def write(calibration: Calibration, path: Path) -> None:
 
 
 def read(path: Path) -> Calibration:
-    """The calibration in a file. Raises :class:`ConfigError` that names the file, and what is wrong in it."""
+    """The calibration in a file. Raises :class:`ConfigError` that names the file and the fault."""
     try:
         data = whole_file(path)
     except InputError as error:

@@ -144,10 +144,8 @@ class Plan:
 
     @property
     def skip_translation_guards(self) -> frozenset[str]:
-        """The guards over a whole translation that are left out. Without a gate only control characters count."""
-        if self.gate.name != "none":
-            return self.skip_guards
-        return self.skip_guards | {"numbers"} | (translation.TRANSLATION_GUARDS.keys() - {"control"})
+        """The guards over a whole translation that are left out."""
+        return translation.skipped_guards(self.skip_guards, self.gate.name)
 
     @property
     def judges_doubts(self) -> bool:
@@ -436,7 +434,7 @@ class _SegmentWork:
         return self.step(stage, verdict, MemoryCause(origin=match.origin), text=match.target)
 
     async def triage(self, stage: Stage) -> Step | None:
-        """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
+        """The step that skips the text, if triage rated it high enough before the first stage that would edit it."""
         if self.plan.triage is None or stage == "translate" or not self.text.strip():
             return None
         evaluator, threshold = self.plan.triage
@@ -875,10 +873,11 @@ def _without_matches(segment: Segment) -> Segment:
     return segment.model_copy(update={"matches": ()}) if segment.matches else segment
 
 
-def from_memory(segment: Segment, text: str | None, *, skip: Collection[str] = ()) -> MemoryMatch | None:
+def from_memory(segment: Segment, text: str | None, *, skip: Collection[str]) -> MemoryMatch | None:
     """The approved translation of the same source that ``text`` is; without a text, the one to take.
 
-    None is taken if there are several, or if the guards refuse it, for example because it is too long.
+    None is taken if there are several, or if the guards refuse it, for example because it is too long. ``skip`` is what
+    :func:`mtagent.chain.translation.skipped_guards` returns for the run.
     """
     approved = {match.target: match for match in segment.matches if match.exact}
     if text is not None:

@@ -38,7 +38,7 @@ _QUOTE_STYLES = {
 
 
 class DecidedEdit(NamedTuple):
-    """An edit of a chain, the decision about it, and what became of it in the decided text."""
+    """An edit of a chain, the decision about it, and its outcome in the decided text."""
 
     number: int
     stage: Stage
@@ -49,7 +49,7 @@ class DecidedEdit(NamedTuple):
     stands: Literal["whole", "part", "no"] = "no"
     """How much of it is in the decided text."""
     remark: str = ""
-    """Why that is not what the person or, without a decision, the machine wanted; empty if it is."""
+    """Why this differs from the person's decision or, without one, the machine's; empty if it doesn't."""
 
 
 class Decided(NamedTuple):
@@ -89,7 +89,7 @@ class Decided(NamedTuple):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What differs from what was decided, a sentence each."""
+        """The differences from the decisions, a sentence each."""
         return tuple(f"edit {edit.number}: {edit.remark}" for edit in self.edits if edit.remark)
 
 
@@ -186,7 +186,7 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
     """``chain`` with the decisions in ``history`` that count (:func:`mtagent.records.decisions.latest`) applied.
 
     Guards named in ``skip`` are left out. If two edits conflict, the one that a person accepted is applied first. Edits
-    that do damage one without the other are decided on together, unless people decided on both.
+    that do damage without each other share a decision, unless people decided on both.
     """
     current = fingerprint(chain)
     by_edit: dict[int | None, Decision] = {}
@@ -245,7 +245,7 @@ def findings(chain: Chain, before: str, after: str, skip: Collection[str] = froz
 
 
 def _unpaired_quote_styles(text: str) -> list[str | None]:
-    """The styles of which ``text`` has an odd number of quotation marks; ``None`` stands for all other styles."""
+    """The styles of which ``text`` has an odd number of quotation marks; ``None`` means all other styles."""
     marks = markup.double_quotes(markup.prose(text))
     counts = Counter(_QUOTE_STYLES.get(mark.key) for mark in marks)
     return [style for style, count in counts.items() if count % 2]
@@ -377,7 +377,7 @@ class _StepChoice:
                 return
         for other in self._nearest(index, remaining & self._verdicts.keys()):
             if not self._do_damage(remaining - {other}):
-                self._remarks[index] = f"belongs together with edit {self._rows[other].number}, which stands"
+                self._remarks[index] = f"belongs together with edit {self._rows[other].number}, which is in the text"
                 return
 
     def _accept_partner(self, index: int) -> None:
@@ -392,7 +392,7 @@ class _StepChoice:
                 self._remarks[other] = f"accepted with edit {self._rows[index].number}: they belong together"
             elif other not in self._chosen:
                 number = self._rows[other].number
-                self._remarks[index] = f"belongs together with edit {number}, which does not stand"
+                self._remarks[index] = f"belongs together with edit {number}, which isn't in the text"
             return
 
     def _do_damage(self, indices: Iterable[int]) -> bool:
@@ -443,7 +443,7 @@ class _Texts:
     ) -> list[DecidedEdit]:
         """Apply a step: all of its edits to the machine's text, and the edits marked in ``stands`` to people's text.
 
-        Returns the edits with what became of them in people's text.
+        Returns the edits with their outcomes in people's text.
         """
         changes = list[_PlacedChange]()
         if is_explained:
@@ -476,10 +476,10 @@ class _Texts:
             new_words = None if row.decision is None else row.decision.text
             extent = self._fit(row.edit.old, _change(row.edit, new_words), changes)
             if extent == "no":
-                remark = "does not stand: another edit has changed its place"
+                remark = "isn't in the text: another edit has changed its place"
                 results[row.number] = row._replace(stands="no", remark=remark)
             elif extent == "part":
-                remark = "stands in part: another edit has changed the rest of its place"
+                remark = "is in the text in part: another edit has changed the rest of its place"
                 results[row.number] = row._replace(stands="part", remark=remark)
         return list(results.values())
 
@@ -595,7 +595,7 @@ def _regions(
 ) -> list[_Region]:
     """Where the texts differ after a step.
 
-    Old regions and changes that overlap make one region; its offsets are those of the texts after the step.
+    Old regions and changes that overlap make one region, with offsets into the texts after the step.
     """
     places = list[_Growth]()
     for region in regions:

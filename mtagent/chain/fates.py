@@ -91,7 +91,7 @@ def plain_reason(step: Step) -> str:
 
 _UNTOUCHED = {
     "blank": "nothing to translate",
-    "triage": "left alone by triage",
+    "triage": "skipped by triage",
     "memory": "left alone: as approved in the translation memory",
     "error-free": "no error found",
     "found": "found, and no fix is certain",

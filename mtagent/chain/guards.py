@@ -1,9 +1,8 @@
-"""Guards: what a change to a translation may never damage. Deterministic, no model, linear in the text's length.
+"""Guards against damage by a change to a translation. Deterministic, no model, linear in the text's length.
 
-A :data:`Guard` compares source, text before and text after. Most guards are made of a :data:`Check`, which looks at
-source and text alone: they refuse the faults that are new. :data:`GUARDS` lists all; :func:`screen` applies edits,
-except those that do damage. The guards over a translation that has no text before it are in
-:mod:`mtagent.chain.translation`.
+A :data:`Guard` compares source, text before and text after. Most guards wrap a :data:`Check`, which looks only at
+source and text: they refuse new faults. :data:`GUARDS` lists all; :func:`screen` applies edits, except those that do
+damage. The guards for a first translation are in :mod:`mtagent.chain.translation`.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from mtagent.text.terms import lost_targets, term_faults
 from mtagent.text.units import NamedUnit, Quantity, quantities, units_in_words, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
-"""``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
+"""``guard(segment, before, after)`` names the damage by the change from ``before`` to ``after``; empty = none."""
 
 
 class DoubtingGuard(Protocol):
-    """A guard that refuses less where a judge is called: ``with_doubts`` also names what only a judge can tell."""
+    """A guard that refuses less if a judge is called: ``with_doubts`` also names what only a judge can decide."""
 
     def __call__(self, segment: Segment, before: str, after: str) -> Sequence[str]:
         """The damage that needs no judge."""
@@ -96,7 +95,7 @@ def _branches(source: str, before: str, after: str) -> list[tuple[str, ...]]:
 
 
 _COUNTED = regex.compile(r"number [012] ")
-"""What a language may say in words, in digits or not at all, where it has a form for it."""
+"""Numbers that a language may write in words, in digits or, if it has a form for them, not at all."""
 _ARGUMENT = regex.compile(r"\u2060\{[\w.-]++\}")
 
 
@@ -249,7 +248,7 @@ def _values_in_digits(text: str, lang: str) -> Counter[str]:
 
 
 def _values_of_kind(kind: str, values: Iterable[str]) -> list[str]:
-    """Those of ``values``, as in :class:`Readings`, that are of one kind: "month 5" is the month 5, "5" a number."""
+    """The ``values``, as in :class:`Readings`, of one kind: "month 5" is the month 5, "5" a number."""
     chosen = []
     for value in values:
         if kind == "number" and value.isdecimal():
@@ -272,7 +271,7 @@ _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 @in_branches
 def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    # In a branch of an ICU message, the number sign stands for a number.
+    # In a branch of an ICU message, the number sign means a number.
     source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))
     lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
@@ -337,7 +336,7 @@ def _loses_a_unit_word(before: str, after: str, lang: str) -> bool:
 
 
 def _place(spelled: NamedUnit) -> tuple[str, str]:
-    """What a unit must have in common with one that comes for it: its kind, and of a time also the word before it.
+    """What a unit must share with its replacement: its kind, and for a time also the word before it.
 
     A time may be said in another way: at the last minute, at the eleventh hour.
     """
@@ -347,7 +346,7 @@ def _place(spelled: NamedUnit) -> tuple[str, str]:
 
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
-    """Whether a number that had a unit at one of ``places`` has no unit now, nor a new word that could spell it."""
+    """Whether a number that had a unit at one of ``places`` now has no unit and no new word that could spell it."""
     near_edges = set[int]()
     for place in places:
         for edge in (place.start, place.end):
@@ -698,10 +697,10 @@ def damages(
     instead: Mapping[str, Guard] | None = None,
     doubts: bool = False,
 ) -> tuple[Damage, ...]:
-    """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
+    """The new damage by the change from ``before`` to ``after``; ``()`` = clean.
 
     ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; guards in ``instead`` replace
-    those of the same name. With ``doubts``, what may be damage counts too, as it must where no judge is called.
+    guards of the same name. With ``doubts``, possible damage counts too, as it must if no judge is called.
     """
     if before == after:
         return ()
@@ -732,7 +731,7 @@ def uncertain_damages(
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
 ) -> tuple[Damage, ...]:
-    """What the change may damage, and only a judge can tell: what :func:`damages` adds with ``doubts``."""
+    """Possible damage by the change, on which only a judge can decide: what :func:`damages` adds with ``doubts``."""
     guards = {**GUARDS, **(instead or {})}
     guards_without_doubts = {name for name, guard in guards.items() if _with_doubts(guard) is None}
     skip = guards_without_doubts.union(skip)
@@ -755,8 +754,8 @@ def screen(
     """Apply the ``applied`` ones of ``edits`` to ``before``, except those that newly damage the text.
 
     Returns all edits in their order (the culprits as ``refused``, with the damage as detail), the text, and the damage
-    that was averted. The culprits are found by halving, in O(k log n) checks for k culprits among n edits. Where no
-    single edits are to blame, all are refused and the text is ``before``. ``doubts``: as in :func:`damages`.
+    that was averted. The culprits are found by halving, in O(k log n) checks for k culprits among n edits. If no
+    single edits cause the damage, all are refused and the text is ``before``. ``doubts``: as in :func:`damages`.
     """
 
     def text_with(chosen: Iterable[int]) -> str:

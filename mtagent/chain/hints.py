@@ -1,13 +1,13 @@
-"""Hints: questions that a judge is asked to look at before it compares the text before and after an edit.
+"""Hints: questions for a judge to consider before it compares the texts before and after an edit.
 
-A guard refuses what is surely damage. What may be damage or may be a good rewording is a matter of meaning: a judge can
-tell, a word count cannot. :func:`hints` finds such places and makes a question of each. A question names what the
-*source* has and fits both texts alike, so that it speaks for neither. :func:`shown` puts them into the segment's notes,
-which every request to a judge shows as data.
+A guard refuses certain damage. Whether another change is damage or a good rewording depends on its meaning: a judge can
+decide that, a word count can't. :func:`hints` finds such places and makes a question of each. A question names words of
+the *source* and fits both texts equally, so it favours neither. :func:`shown` puts the questions into the segment's
+notes, which every request to a judge shows as data.
 
-The hints are found without a model. A wrong one costs a line of a request, so they are found with less certainty than
-a damage. By itself, a hint refuses no edit: the judge decides. Doubts of the guards go first, since the guards would
-refuse them. If there are more than a judge can be asked about, the guards do refuse them: see :func:`are_asked`.
+Hints are found without a model. A wrong hint costs only a line of a request, so hints need less certainty than damage.
+A hint alone refuses no edit: the judge decides. Doubts of the guards come first, because the guards would refuse these
+edits. Doubts that don't fit into the hints are refused: see :func:`are_asked`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST = 5
 MOST_OF_A_KIND = 2
 """Hints of one kind, besides the doubts of the guards."""
 DOUBTFUL = -1.0
-"""Evidence for a loss, in log-odds, from which it is asked about: lower than what the guard refuses without a judge."""
+"""A loss with more evidence, in log-odds, gets a question: less than a guard needs to refuse without a judge."""
 HEADING = "To check in each translation:"
 EVERYTHING = "Is everything that the source says said?"
-"""What is asked about a loss whose sentence in the source is not known."""
+"""The question about a loss whose source sentence is unknown."""
 _LONGEST_QUOTE = 160
 _STEM = 4
 _BRACKET = regex.compile(r"[(（\[［【]")
@@ -46,7 +46,7 @@ Finder = Callable[[Segment, str, str], Iterable[str]]
 
 def hints(segment: Segment, before: str, after: str) -> tuple[str, ...]:
     """The questions to ask about ``before`` and ``after``, at most ``MOST``: first the doubts of the guards, then the
-    others in the order of the finders; ``()`` where nothing is in doubt.
+    others in the order of the finders; ``()`` if nothing is in doubt.
     """
     return _chosen([_questions(segment, before, after)])
 
@@ -55,7 +55,7 @@ class Questions(NamedTuple):
     """What to ask about a text."""
 
     about_doubts: dict[Damage, str]
-    """By what the guards refuse where no judge is called; empty where a guard of the user's has the doubt."""
+    """By the damage that guards refuse without a judge; empty if one of the user's guards has the doubt."""
     others: list[str]
 
     @property
@@ -92,15 +92,15 @@ def _asked_about(segment: Segment, before: str, after: str, doubts: Sequence[Dam
 
 
 def are_asked(segment: Segment, before: str, after: str, doubts: Sequence[Damage], asked: Collection[str]) -> bool:
-    """Whether each of ``doubts`` about ``after`` is among the hints that were ``asked``. What a judge was not asked
-    about is to be refused, as it is without a judge.
+    """Whether each of ``doubts`` about ``after`` is among the hints that were ``asked``. Other doubts must be refused,
+    as without a judge.
     """
     return set(_asked_about(segment, before, after, doubts).values()) <= set(asked)
 
 
 def _chosen(questions_by_text: Sequence[Questions]) -> tuple[str, ...]:
-    """The questions that are asked about several texts: doubts first, one of each text in turn, so that no text keeps
-    all its questions while another loses all.
+    """The chosen questions about several texts: doubts first, one of each text in turn, so that no text keeps all its
+    questions while another loses all.
     """
     doubts = [questions.doubts for questions in questions_by_text]
     others = [questions.others for questions in questions_by_text]
@@ -123,7 +123,7 @@ def _first(questions: Iterable[str], most: int) -> list[str]:
 
 
 class Shown(NamedTuple):
-    """What the judges are shown."""
+    """The segment as judges see it."""
 
     segment: Segment
     """It has the hints in its notes."""
@@ -142,9 +142,9 @@ def shown(
 ) -> Shown:
     """``segment`` with the hints in its notes, and the hints.
 
-    Where several ``texts`` are compared with ``before`` and with one another, all are rated with the hints of all: the
-    conditions stay equal, and a text is rated once. ``instead``: guards of the user's, as in ``guards.damages``; a
-    doubt of the guards in ``skip`` need not be asked about.
+    If several ``texts`` are compared with ``before`` and with one another, all are rated with the hints of all. So the
+    conditions are equal, and each text is rated once. ``instead``: the user's guards, as in ``guards.damages``; doubts
+    of the guards in ``skip`` need no question.
     """
     questions_by_text = [_questions(segment, before, text, instead) for text in texts]
     chosen = _chosen(questions_by_text)
@@ -167,7 +167,7 @@ def omissions(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 
 def _omitted(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
-    """What the length guard says of each possible loss, and the question about it."""
+    """The length guard's complaint about each possible loss, and the question about it."""
     source, lang = segment.source, segment.target_lang
     stretches = [stretch for stretch in losses(source, before, after, lang) if stretch.evidence > DOUBTFUL]
     if not stretches:
@@ -186,7 +186,7 @@ def doublings(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 
 def _doubled(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Such words, and what the repetition guard says of them."""
+    """The repetition guard's complaints about doubled words, and the questions about them."""
     doubled_before = Counter(
         doubled.complaint for doubled in checks.doublings(segment.source, before, segment.target_lang)
     )

@@ -23,7 +23,7 @@ TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
 """A text may have three times the letters of its source and 80 more; its source, six times those of the text and 30.
 
-Letters are weighted by script (:func:`mtagent.text.scripts.letters`): a Chinese character says as much as three.
+Letters are weighted by script (:func:`mtagent.text.scripts.letters`): a Chinese character counts as three.
 """
 TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
 """The bound in characters that holds even without guards. It is checked first, so that nothing reads megabytes."""
@@ -32,7 +32,7 @@ TIMES_LONGER_AT_ALL, CHARACTERS_LONGER_AT_ALL = 30, 10_000
 def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
     """Why ``text`` cannot be a translation of ``segment``; ``()`` = nothing speaks against it.
 
-    Guards named in ``skip`` are left out. What is not a text at all is always refused, as ``words`` or ``size``.
+    Guards named in ``skip`` are left out. Anything that isn't a text is always refused, as ``words`` or ``size``.
     """
     if len(text) > TIMES_LONGER_AT_ALL * len(segment.source) + CHARACTERS_LONGER_AT_ALL:
         detail = f"the text has {len(text):,} characters, the source {len(segment.source):,}"
@@ -44,6 +44,18 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
         if name not in skip:
             damages += [Damage(guard=name, detail=detail) for detail in check(segment, text)]
     return tuple(damages)
+
+
+def skipped_guards(skip_guards: Collection[str], gate: str | None) -> frozenset[str]:
+    """The guards over a whole translation that a run leaves out: those that the user names, and more without a gate.
+
+    The gate ``none`` takes every translation, as the papers do. Only control characters are refused even then, because
+    they make files that other programs can't read.
+    """
+    skipped = frozenset(skip_guards)
+    if gate == "none":
+        skipped |= {"numbers"} | (TRANSLATION_GUARDS.keys() - {"control"})
+    return skipped
 
 
 def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
@@ -220,7 +232,7 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
 
 
 def _numbered_tags(text: str) -> tuple[markup.Tag, ...]:
-    """The tags that stand for those of a localization file."""
+    """The placeholders of a localization file's tags."""
     return tuple(tag for tag in markup.tags(text) if tag.name.isdecimal())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -21,7 +22,8 @@ from mtagent.text.escaping import visible
 from mtagent.text.table import tab_separated
 
 if TYPE_CHECKING:
-    from mtagent.jobs.decisions import DecidedSegment
+    from mtagent.jobs.decision_log import LogImport
+    from mtagent.jobs.decisions import DecidedSegment, TableImport
     from mtagent.records.decisions import DecisionVerdict
     from mtagent.store.store import Store
 
@@ -246,22 +248,18 @@ def _import_log(opened: Store, run: str, path: Path) -> None:
     from mtagent.jobs.decision_log import import_log
 
     imported = import_log(opened, run, path)
-    for result in imported.results:
-        if result.decided.text != result.before:
-            _print_text(result)
     for conflict in imported.conflicts:
         say(f"mtagent: {visible(f'segment {conflict.segment}: {conflict.sentence}', one_line=True)}")
-    _say_remarks(imported.results)
-    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
+    older = ""
     if imported.older:
-        summary += f" ({imported.older} older than decisions here, which count)"
-    if imported.known:
-        summary += f", {imported.known} already stored"
+        older = f" ({imported.older} older than decisions here, which count)"
+    others = []
     if imported.missing:
-        summary += f", {imported.missing} not stored: on segments or texts that this run does not have"
+        others.append(f"{imported.missing} not stored: on segments or texts that this run does not have")
     if imported.conflicts:
-        summary += f", {counted(len(imported.conflicts), 'conflict')}"
-    say(f"mtagent: {summary}")
+        others.append(counted(len(imported.conflicts), "conflict"))
+    changed = [result for result in imported.results if result.decided.text != result.before]
+    _say_imported(imported, changed, older, others)
 
 
 def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -> None:
@@ -271,17 +269,24 @@ def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -
     if imported.unknown:
         names = ", ".join(map(repr, imported.unknown))
         say(f"mtagent: {table}: ignored {counted(len(imported.unknown), 'column')}: {names}")
-    for result in imported.results:
+    others = []
+    if imported.withdrawn:
+        others.append(f"{imported.withdrawn} withdrawn since the export")
+    if imported.empty:
+        others.append(f"{counted(imported.empty, 'row')} without a decision")
+    _say_imported(imported, imported.results, "", others)
+
+
+def _say_imported(
+    imported: LogImport | TableImport, shown: Sequence[DecidedSegment], about_new: str, others: Sequence[str]
+) -> None:
+    """Print the ``shown`` texts, the remarks, and how many decisions are new; ``others`` counts the other ones."""
+    for result in shown:
         _print_text(result)
     _say_remarks(imported.results)
-    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
-    if imported.known:
-        summary += f", {imported.known} already stored"
-    if imported.withdrawn:
-        summary += f", {imported.withdrawn} withdrawn since the export"
-    if imported.empty:
-        summary += f", {counted(imported.empty, 'row')} without a decision"
-    say(f"mtagent: {summary}")
+    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}{about_new}"
+    known = [f"{imported.known} already stored"] if imported.known else []
+    say(f"mtagent: {', '.join([summary, *known, *others])}")
 
 
 @click.command("review", epilog=REVIEW_EXAMPLES)
@@ -331,3 +336,8 @@ def review(
         if obstacle:
             say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")
         run_server(queue, listening, announce, idle)
+        for name in map(shlex.quote, queue.names):
+            say(
+                f"mtagent: `mtagent export {name} -o FILE` writes the decided texts; "
+                f"`mtagent gate calibrate --run {name} --decisions -o gate.json` lets the gate learn from them"
+            )

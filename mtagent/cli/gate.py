@@ -223,15 +223,15 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 
     error_free = definition(options["kind"], options["cut"])
     resampling = GroupResampling(options["resamples"], options["seed"])
-    of_run = _is_chain_run(options)
-    if of_run:
-        data, has_failed = _judge_run(output, force, quiet, options)
+    config = _config(options) if _is_chain_run(options) else None
+    if config is not None:
+        data, has_failed = _judge_run(config, output, force, quiet, options)
     else:
         data, has_failed = _read_scores(output, force, options), False
     calibration = calibrate(
         data,
         error_free,
-        sample=None if of_run else options["sample"],
+        sample=options["sample"] if config is None else None,
         precision=options["precision"],
         fewest=options["fewest"],
         resampling=resampling,
@@ -246,10 +246,10 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     if output is not None:
         write(calibration, output)
     gain = calibration.gain
-    if of_run and gain is not None and gain.held_out is not None:
+    if config is not None and gain is not None and gain.held_out is not None:
         say(f"mtagent: {output or 'the gate'} is worth {text.worth(gain.held_out)}")
-    if of_run and gain is not None and output not in (None, STANDARD):
-        _print_next_command(output, options)
+    if config is not None and gain is not None and output not in (None, STANDARD):
+        _print_next_command(config, output, options)
     if has_failed:
         sys.exit(3)
 
@@ -324,7 +324,9 @@ def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -
     return inputs.read().with_details(options["signatures"], options["lp"])
 
 
-def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> tuple[JudgedData, bool]:
+def _judge_run(
+    config: Config, output: Path | None, force: bool, quiet: bool, options: dict[str, Any]
+) -> tuple[JudgedData, bool]:
     """The edits of a chain run as judges and people (or a teacher) see them, and whether a judge failed for one."""
     from mtagent.jobs.inputs import files_named
     from mtagent.learning.runs import edits_to_judge, judge_edits, of_chains, of_own_gate
@@ -335,7 +337,6 @@ def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str,
         raise click.UsageError(
             "expected one source of labels; give either --decisions, --human FILE, or --teacher NAME:model=MODEL"
         )
-    config = _config(options)
     inputs = files_named(config)
     if human is not None:
         inputs["--human"] = Path(human)
@@ -374,14 +375,14 @@ _OF_ONE_RUN = {
 """Options that another run with a calibrated gate must not repeat."""
 
 
-def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
+def _print_next_command(config: Config, output: Path, options: Mapping[str, Any]) -> None:
     """Print the command that makes a run like the one that was learnt from, with the calibrated gate."""
     from mtagent.cli.improve import postedit, translate
     from mtagent.formats.files import STANDARD
 
     with existing_store(options["store"]) as store:
         run = store.run(options["runs"][0])
-    more = _judges_to_name(run.settings, options)
+    more = _judges_to_name(config, run.settings, options)
     words = ["--calibration", str(output)]
     for name, values in more.items():
         for value in values:
@@ -403,6 +404,12 @@ def _print_next_command(output: Path, options: Mapping[str, Any]) -> None:
             next_words += group
     say("mtagent: next, have this gate decide on all texts:")
     say(f"  mtagent {shlex.join([*next_words, *words])}")
+    if options["decisions"]:
+        export = f"mtagent decide {shlex.quote(run.name)} --export decisions.jsonl"
+        say(
+            f"mtagent: then take your decisions along, as far as texts and edits are the same: `{export}`, "
+            "`mtagent decide NEW_RUN --import decisions.jsonl`"
+        )
 
 
 def _unused(output: str) -> str:
@@ -415,12 +422,13 @@ def _unused(output: str) -> str:
     raise AssertionError
 
 
-def _judges_to_name(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+def _judges_to_name(
+    config: Config, settings: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Sequence[str]]:
     """The judges of the calibration, with their model, as far as the command that made the run did not name them."""
     if not options["judges"]:
         is_default = settings.get("gate") == "pairwise" and not settings.get("judge", {}).get("evaluator")
         return {"--judge": ["pairwise"]} if is_default else {}
-    config = _config(dict(options))
     model = config.judge_model or config.model
     more: dict[str, Sequence[str]] = {"--judge": options["judges"]}
     if model is not None and model != (settings.get("judge_model") or settings.get("model")):

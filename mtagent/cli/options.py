@@ -955,6 +955,10 @@ def words_by_option(command: click.Command, words: Sequence[str]) -> list[tuple[
         if not word.startswith("--"):
             spelling, value = word[:2], word[2:]
         option = parameters.get(spelling) if word.startswith("-") else None
+        if isinstance(option, click.Option) and option.is_flag and value and not word.startswith("--"):  # -qo FILE
+            groups.append((option.name, [spelling]))
+            remaining.insert(0, f"-{value}")
+            continue
         group = [word]
         number_of_values = 0
         if isinstance(option, click.Option) and not option.is_flag and not value:

@@ -64,7 +64,7 @@ class Progress:
         self._failures = 0  # to print the first ones only
         # Counts of segments:
         self._failed_empty = 0  # a stage failed, and the segment has no text
-        self._triaged = 0  # triage left the segment alone
+        self._skipped = 0  # segments that triage skipped
         self._from_memory = 0  # the text is an approved one from the translation memory
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
         self._causes: dict[str, list[str]] = {}  # the messages of failures, by what they have in common
@@ -122,7 +122,7 @@ class Progress:
         if chain.segment.source.strip() and translation is not None and not translation.strip():
             self._empty_translations.append(name)
         if any(step.cause.kind == "triage" for step in chain.steps):
-            self._triaged += 1
+            self._skipped += 1
         if any(step.cause.kind == "memory" for step in chain.steps):
             self._from_memory += 1
         edited_steps = [step for step in chain.steps if step.rating("editor")]
@@ -234,8 +234,8 @@ class Progress:
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
             say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}{of_these}; {where}")
-        if self._triaged:
-            say(f"mtagent: skipped by triage: {self._triaged}{of_these}")
+        if self._skipped:
+            say(f"mtagent: skipped by triage: {self._skipped}{of_these}")
         if self._from_memory:
             say(f"mtagent: as approved in the translation memory: {self._from_memory}{of_these}")
         if self._warnings:

@@ -1,8 +1,8 @@
 """Errors listed as text under the headings Critical, Major and Minor, in the shapes that models give them.
 
 This is the reply of GEMBA-MQM (``accuracy/mistranslation - "span"``) and of EAPrompt (``(1) "span" - Mistranslation``).
-A line is a heading, one or more errors, a stated "no-error", or a remark; what is none of them makes the reply
-unreadable. Quoted spans are marked first, so that nothing in them is taken for structure.
+A line is a heading, one or more errors, a stated "no-error", or a remark; any other line makes the reply unreadable.
+Quoted spans are marked first, so that nothing in them is taken for structure.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _next_opening(line: str, begin: int) -> regex.Match[str] | None:
 
 
 def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int | None:
-    """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
+    """The end of the span that begins at ``at``: of the longest span in the texts, else where its quotes balance."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
     balanced: int | None = None
@@ -231,7 +231,7 @@ def plain(line: MarkedLine) -> MarkedLine:
 
 
 def says_none(line: MarkedLine) -> bool:
-    """Whether the line says that there is no error, and nothing else."""
+    """Whether the line only states that the text has no errors."""
     written = line.quoted[0].text if line.text.strip(_EDGES) == MARK else line.text
     return _NONE.fullmatch(written.strip(_EDGES + "[]_*`").replace("_", " ")) is not None
 
@@ -262,7 +262,7 @@ def read_listed(line: MarkedLine, quotable: QuotableTexts) -> list[Item] | None:
 def _category_first(entry: MarkedLine, quotable: QuotableTexts) -> list[Item] | None:
     """``category - "span"``, also with several spans, and words around them.
 
-    A span without quotes must be in one of the texts, except for what is missing.
+    A span without quotes must be in one of the texts, unless it is an omission.
     """
     category, rest = _head(entry)
     if not category or rest.text.startswith(_QUOTE_MARKS):  # a quote that has no end
@@ -487,7 +487,7 @@ _NO_COMPLAINT = regex.compile(
 )
 _PRAISE = regex.compile(rf"\b(?:{alternatives(_LISTS['praise'])})\b", regex.IGNORECASE)
 _LIMITED = regex.compile(rf"\b(?:{alternatives(_LISTS['limited'])})\b", regex.IGNORECASE)
-# "Accuracy errors:" over a list of its own, as in an annotation by dimensions
+# "Accuracy errors:" above a separate list, as in an annotation by dimensions
 _GROUP = regex.compile(
     rf"\[?({_DIMENSION}(?:\sand\smarkup)?|(?:non-translation|other)(?=\serr))(?:\s(?:errors?|issues?))?\]?\s?(?:[:：]\s*+|$)",
     regex.IGNORECASE,
@@ -497,7 +497,7 @@ _TITLE = regex.compile(r"[^\W\d_][\w -]{0,40}:")
 
 @dataclass
 class _Section:
-    """What is under one heading."""
+    """The content below one heading."""
 
     severity: Severity
     group: str = ""
@@ -505,14 +505,14 @@ class _Section:
     errors: list[Fields] = field(default_factory=list)
     """As :func:`read_error` takes them."""
     states_none: bool = False
-    """Whether a line under it says that there is no error."""
+    """Whether a line below it states "no error"."""
 
 
 def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[ErrorSpan, ...]:
     """The errors in ``reply``, located in ``translation`` where that is certain.
 
-    ``()`` only if the reply states that there is no error, or no major and no minor one. The ``source`` helps to find
-    where a quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
+    ``()`` only if the reply states that the text has no errors, or no major and no minor ones. The ``source`` helps to
+    find where a quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
     :class:`RatingParseError` for a reply without a heading, for one that seems cut off, and for one with a line that
     is neither an error, nor "no-error", nor a remark at its end.
     """
@@ -595,14 +595,14 @@ class _Lists:
                 self.remarks.append((line, False))
             return
         section = self.sections[-1]
-        if is_none:  # "no minor errors" under Major says nothing about major ones
+        if is_none:  # "no minor errors" under Major doesn't rule out major ones
             section.states_none |= not named or section.severity in named
         elif not self.after_blank and _explains_last(line, section):
             return
         elif (section.errors or section.states_none) and self._begins_remark(line):
             self._remark(line)
         else:
-            # A quotation mark without a partner must stand in the texts, or the line is unreadable.
+            # A quotation mark without a partner must occur in the texts, or the line is unreadable.
             items = read_listed(MarkedLine(line.written()) if line.open else line, self.quotable)
             if line.open and (items is None or any(item.explanation for item in items)):
                 refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
@@ -642,7 +642,7 @@ def _pieces(line: MarkedLine) -> Iterator[tuple[Severity | None, MarkedLine]]:
 
 
 def _explains_last(line: MarkedLine, section: _Section) -> bool:
-    """Whether a line says more about the error above it; if so, it is added to that error."""
+    """Whether a line explains the error above it; if so, it is added to that error."""
     if not section.errors:
         return False
     error = section.errors[-1]
@@ -667,7 +667,7 @@ def _after_group(line: MarkedLine, group: str) -> tuple[str, MarkedLine]:
 
 
 def _says_only_none(text: str, quotable: QuotableTexts) -> bool:
-    """Whether ``text`` says that there is no error, under a title or without one, and nothing else."""
+    """Whether ``text``, with or without a title, only states that there are no errors."""
     lines = []
     for written in text.split("\n"):
         line = plain(with_marks(written, quotable))
@@ -691,7 +691,7 @@ def _praises(line: MarkedLine, sections: Sequence[_Section]) -> bool:
 
 
 def _complains(text: str) -> bool:
-    """Whether a remark says that something is wrong; "there are no errors" does not, without a "but"."""
+    """Whether a remark reports a problem; "there are no errors" doesn't, unless a "but" follows."""
     if not _COMPLAINT.search(text):
         return False
     if _LIMITED.search(text):
@@ -702,8 +702,8 @@ def _complains(text: str) -> bool:
 def _refuse_several_lists(sections: Sequence[_Section]) -> None:
     """Raise if the headings start over: a repeated example or a second draft would be counted with the list.
 
-    Headings also start over where every single error has its own, but then none of them says no-error. Each dimension
-    may have its own list.
+    Headings also start over if every single error has a heading, but then none has "no-error" below it. Each dimension
+    may have a separate list.
     """
     groups = [list(group) for _, group in groupby(sections, lambda section: section.group)]
     if len(groups) > 1 and len({group[0].group for group in groups}) == len(groups):

@@ -148,16 +148,16 @@ class HiMATE:
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``: −Σ weights (major 5, minor 1, minor punctuation 0.1), and offer a corrected text.
 
-        An agent whose two replies cannot be read is asked once more, without them. If it cannot be read then either,
-        the rating goes on without it, with a warning. Raises :class:`mtagent.errors.RatingParseError` if that happens
-        to more than :data:`MOST_UNREADABLE` agents, or if the others find nothing: the text is not known to be free of
+        If both replies of an agent are unreadable, it is called once more, without them. If that reply is unreadable,
+        too, the rating continues without the agent, with a warning. Raises :class:`mtagent.errors.RatingParseError` if
+        that happens to more than :data:`MOST_UNREADABLE` agents, or if the others find nothing: the text may have
         errors. Raises :class:`ConfigError` for a threshold that was calibrated with other prompts or confidences.
         """
         rating, _ = await self.assess(segment, translation)
         return rating
 
     async def assess(self, segment: Segment, translation: str) -> tuple[Rating, tuple[SubtypeErrors, ...]]:
-        """The same, with what each agent found and what became of it."""
+        """The same, with each agent's findings and their outcomes."""
         calibrated = self._calibrated_threshold(segment)
         with Dialogue(self._llm, segment.id) as dialogue:
             values = prompts.segment_values(segment, translation=translation, severities=typology.SEVERITIES)
@@ -240,7 +240,7 @@ class HiMATE:
     async def _reflect(self, case: _Case, subtype: Subtype, values: Values) -> Reflection:
         """Self-reflection (§3.3): the agent corrects the translation, and compares it with the correction.
 
-        Only what a correction corrects was an error. The log-probabilities of the verdict are the confidence.
+        Only what the correction changes was an error. The log-probabilities of the verdict are the confidence.
         """
         correction, _ = await self._ask(
             case,
@@ -258,7 +258,7 @@ class HiMATE:
             confidence = confidences.of_tokens(reply)
             if confidence is not None:
                 return Reflection(correction, verdict, confidence)
-            # The server gives no log-probabilities: the agent is asked how sure it is.
+            # The server gives no log-probabilities, so the agent states its confidence.
         (verdict, percent), _ = await self._ask(case, "himate-verify", {**values, "verbal": "yes"}, purpose, parse_sure)
         return Reflection(correction, verdict, confidences.of_percent(percent), "verbal")
 
@@ -365,7 +365,7 @@ class HiMATE:
 
     @property
     def signature(self) -> str:
-        """What ratings depend on, as far as it is known in advance; each rating has a signature of its own."""
+        """Everything known in advance that ratings depend on; each rating also has its own signature."""
         return self._signed(self._kind, "calibrated")
 
     def _signed(self, confidence: str, threshold: str) -> str:
@@ -408,8 +408,8 @@ def minutes(discussion: Sequence[DiscussionTurn]) -> str | None:
 def corrected(translation: str, results: Iterable[SubtypeErrors]) -> tuple[str | None, list[str]]:
     """One text with the corrections of all errors that count, the most severe first; ``None`` if there are none.
 
-    The warnings name what the text cannot show: a correction that changes the same words in another way is left out,
-    and a correction mends all errors of its subtype, also those that were dropped.
+    The warnings name what the text can't show: a correction that changes the same words differently is left out, and a
+    correction fixes all errors of its subtype, also dropped ones.
     """
     confirmed = []
     for result in results:
@@ -436,7 +436,7 @@ def corrected(translation: str, results: Iterable[SubtypeErrors]) -> tuple[str |
 
 
 def story(result: SubtypeErrors) -> str:
-    """One line on what became of a flagged subtype."""
+    """One line about the outcome of a flagged subtype."""
     spans = ", ".join(f"{error.severity} {error.text!r}" for error in result.flagged)
     line = f"{result.subtype.category}: {spans}"
     if result.reflection:
@@ -461,10 +461,10 @@ _MOST_COMPARED = 200_000_000
 
 
 def merged(text: str, corrections: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """``text`` with what all ``corrections`` of it change, and the corrections that could not go in.
+    """``text`` with the changes of all ``corrections``, and the corrections that didn't fit.
 
-    The most important come first: one that changes what a former one changes in another way is left out, all of it,
-    since half a rewording is worse than none.
+    The most important come first. A correction that contradicts a former one is left out as a whole, because half a
+    rewording is worse than none.
     """
     taken: list[Edit] = []
     left_out = []
@@ -553,7 +553,7 @@ def parse_subtype(reply: str, translation: str, subtype: Subtype) -> tuple[Error
 
 
 def _says_none(fields: Mapping[str, Any]) -> bool:
-    """Whether ``fields`` state that there is no error. What they state must agree with what they list."""
+    """Whether ``fields`` state that there is no error. The statement must agree with the listed errors."""
     exists = _truth(fields, _EXISTS)
     if exists is None:
         return False
@@ -563,7 +563,7 @@ def _says_none(fields: Mapping[str, Any]) -> bool:
 
 
 def _truth(fields: Mapping[str, Any], names: Iterable[str]) -> bool | None:
-    """Whether the first of ``names`` that ``fields`` has says yes or no; ``None`` for neither."""
+    """Whether the first of ``names`` in ``fields`` means yes or no; ``None`` for neither."""
     value = next((fields[name] for name in names if name in fields), None)
     if value is None:
         return None

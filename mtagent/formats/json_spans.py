@@ -82,11 +82,24 @@ class TreeMember(NamedTuple):
     is_fixed: bool = False  # of YAML: the key is no text; it stays, with its value
 
 
-class JsonFile:
-    """A JSON file that has been read."""
+def last_of_each_key(members: list[TreeMember]) -> list[TreeMember]:
+    """The members that count for a program: of those with the same key the last. Merges (``<<``) are all kept."""
+    by_key: dict[object, TreeMember] = {}
+    for member in members:
+        key: object = member.key
+        if member.is_fixed or key == "<<":
+            key = member.start
+        by_key.pop(key, None)  # so that the members stay in the order of the file
+        by_key[key] = member
+    return list(by_key.values())
 
-    def __init__(self, path: Path, data: bytes) -> None:
+
+class JsonFile:
+    """A JSON file that has been read. Repeated keys are refused unless the last one counts."""
+
+    def __init__(self, path: Path, data: bytes, *, last_counts: bool = True) -> None:
         self.path = path
+        self._last_counts = last_counts
         self.data = data
         self.file: DecodedFile = decoded(path, data)
         self.content = self.file.content
@@ -262,6 +275,7 @@ class JsonFile:
                 containers.pop()
                 keys.pop()
                 container.end = position
+                container.members = last_of_each_key(container.members)
                 state = "next"
                 continue
             if state == "next":
@@ -298,7 +312,7 @@ class JsonFile:
 
     def _key(self, token: str, start: int, keys: dict[str, int]) -> tuple[str, int]:
         key = self._text(token, start)
-        if key in keys:
+        if key in keys and not self._last_counts:
             raise InputError(
                 f"{self._where(start)}: the key {shown_id(key)} is already used in line {self.line_of(keys[key])}; "
                 "remove one of them"

@@ -2,7 +2,8 @@
 
 A ``.properties`` file is ASCII, UTF-8, or else ISO-8859-1. Characters that its encoding lacks are escaped; in an ASCII
 file too, because Java reads escapes in either encoding. A ``.strings`` file is UTF-8 or UTF-16. The ids of both are the
-keys. Comments right above an entry are its notes.
+keys; of entries with the same key the last one counts, as for Java and Apple. Comments right above an entry are its
+notes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mtagent.formats.documents import (
     newline_of,
     refuse_nul,
 )
-from mtagent.formats.monolingual import KeyedText, language_in_path, paired, refuse_repeated_keys, source_file
+from mtagent.formats.monolingual import KeyedText, language_in_path, paired, source_file
 
 _SHOWN = 40  # characters of a file in a message
 _SURROGATE = re.compile(r"[\uD800-\uDFFF]")
@@ -52,7 +53,6 @@ class Syntax(Protocol):
 
     file: DecodedFile
     entries: list[KeyValue]
-    last_counts: bool  # of entries with the same key; else they are refused
 
     def replacement(self, entry: KeyValue, text: str, newline: str) -> str:
         """What replaces the characters of an entry's text."""
@@ -116,8 +116,6 @@ _LAST_CODES = {"ascii": 0x7E, "latin-1": 0xFF, "utf-8": 0x10FFFF}
 
 class PropertiesSyntax:
     """The lines of ``.properties``, as ``java.util.Properties`` reads them."""
-
-    last_counts = False
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -281,8 +279,6 @@ class _Token(NamedTuple):
 
 class StringsSyntax:
     """Apple's ``.strings``, as the Core Foundation reads them."""
-
-    last_counts = True
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -474,8 +470,8 @@ class KeyValueFile:
         self.data = content_of(path)
         self._syntax = syntax(path, self.data)
         self._entries = {entry.key: entry for entry in self._syntax.entries}
-        source_texts = _keyed_texts(source, syntax(source, content_of(source)))
-        target_texts = _keyed_texts(path, self._syntax)
+        source_texts = _keyed_texts(syntax(source, content_of(source)))
+        target_texts = _keyed_texts(self._syntax)
         self.units = paired(source_texts, target_texts, language_in_path(source), target_lang or language_in_path(path))
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
@@ -518,10 +514,8 @@ class KeyValueFile:
         return TextEdit(len(content), len(content), f"{before}{self._syntax.new_entry(key, text, None)}{between}")
 
 
-def _keyed_texts(path: Path, syntax: Syntax) -> list[KeyedText]:
+def _keyed_texts(syntax: Syntax) -> list[KeyedText]:
     texts = [KeyedText(key=entry.key, text=entry.text, line=entry.line, notes=entry.notes) for entry in syntax.entries]
-    if not syntax.last_counts:
-        refuse_repeated_keys(path, texts)
     return list({text.key: text for text in texts}.values())
 
 

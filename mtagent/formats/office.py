@@ -35,6 +35,14 @@ _EXCEL_PARTS = regex.compile(r"xl/(?:sharedStrings|worksheets/sheet\d+)\.xml")
 _TABLE_PARTS = regex.compile(r"xl/tables/table\d+\.xml")
 _UNSEEN_PROPERTIES = regex.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
 """Properties of runs that nobody sees."""
+_SEEN_ON_SPACES = regex.compile(
+    r"<(?:w:)?(?:u|highlight|shd|strike|dstrike|bdr|vanish|webHidden|rPrChange)\b"
+    r'|<w:rStyle w:val="(?!apple-converted-space")'
+)
+"""Properties that change how white space looks, and whether it is there. A style may have any of them.
+
+The style of Safari's spaces, which come with each text that is pasted from a web page, has none.
+"""
 _WRAPPERS = frozenset([
     "w:hyperlink", "w:smartTag", "w:ins", "w:moveTo", "w:sdt", "w:fldSimple", "w:customXml", "w:dir", "w:bdo",
 ])  # fmt: skip
@@ -403,6 +411,7 @@ class _PartReader:
             lengths[key] = lengths.get(key, 0) + len(piece.text)
         base = max(lengths, key=lambda key: lengths[key])
         properties = next(piece.properties for piece in texts if _seen(piece.properties) == base)
+        _blend_blanks([piece for piece in pieces if piece.kind != "mark"], properties)
         taken = {int(match["number"]) for match in PLACEHOLDER.finditer(plain)}
         stretch = FormattedText(self.part, pieces[0].start, pieces[-1].end, "", {}, properties)
         number = 0
@@ -461,6 +470,23 @@ def _is_balanced(pieces: Sequence[_Piece]) -> bool:
 def _seen(properties: str) -> str:
     """The properties of a run that people can see."""
     return _UNSEEN_PROPERTIES.sub("", properties).replace("<w:rPr></w:rPr>", "").replace("<w:rPr/>", "")
+
+
+def _blend_blanks(pieces: Sequence[_Piece], base: str) -> None:
+    """Give white space the properties of the texts around it if these are alike, or else the ``base``.
+
+    So it needs no placeholder of its own. Where it would look different, and for line breaks, it keeps its properties.
+    """
+    border = _Piece("border", 0, 0)
+    for before, piece, after in zip([border, *pieces], pieces, [*pieces[1:], border], strict=False):
+        if piece.kind != "text" or piece.text.strip() or "\n" in piece.text:
+            continue
+        candidates = [base]
+        if before.kind == after.kind == "text" and _seen(before.properties) == _seen(after.properties):
+            candidates = [before.properties, base]
+        unseen = [properties for properties in candidates if not _SEEN_ON_SPACES.search(properties)]
+        if unseen and not _SEEN_ON_SPACES.search(piece.properties):
+            piece.properties = unseen[0]
 
 
 def _trimmed(pieces: Sequence[_Piece]) -> list[_Piece]:

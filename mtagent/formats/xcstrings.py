@@ -37,7 +37,7 @@ class Catalogue:
     def __init__(self, path: Path, data: bytes, target_lang: str | None) -> None:
         self.path = path
         self.data = data
-        self._json = JsonFile(path, data)
+        self._json = JsonFile(path, data, last_counts=False)
         members = _members(self._json.root)
         source_lang, strings = members.get("sourceLanguage"), members.get("strings")
         if source_lang is None or strings is None or source_lang.kind != "string" or strings.kind != "object":

@@ -16,6 +16,7 @@ Which states are approved is in ``documents.STATES``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,11 +151,27 @@ class XliffReader:
         return f"{self._memoq}:status" if self.dialect == "memoQ" else f"{self._phrase}:confirmed"
 
     def file_prefixes(self) -> list[str]:
-        """What the ids of each file begin with; nothing if there is only one file."""
+        """What the ids of each file begin with; nothing if there is only one file.
+
+        That is the file's name. Of files with the same name the second has ``[2]`` behind it, and those without a name
+        are ``[1]``, ``[2]``: so the ids stay if files with other names are added or removed.
+        """
         if len(self._files) <= 1:
             return [""]
-        names_are_usable = all(self._files) and len(set(self._files)) == len(self._files)
-        return [f"{name if names_are_usable else number}#" for number, name in enumerate(self._files, start=1)]
+        prefixes: list[str] = []
+        taken = set(self._files)
+        counts: Counter[str] = Counter()
+        for name in self._files:
+            counts[name] += 1
+            prefix = name
+            if counts[name] > 1 or not name:
+                prefix = f"{name}[{counts[name]}]"
+                while prefix in taken:  # another file has just that name
+                    counts[name] += 1
+                    prefix = f"{name}[{counts[name]}]"
+            taken.add(prefix)
+            prefixes.append(f"{prefix}#")
+        return prefixes
 
     @property
     def file_count(self) -> int:

@@ -17,7 +17,7 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import DecodedFile, TextEdit, decoded, newline_of, shown_id
-from mtagent.formats.json_spans import DEEPEST, DOCUMENTS, NewValue, Raw, TreeMember, TreeValue
+from mtagent.formats.json_spans import DEEPEST, DOCUMENTS, NewValue, Raw, TreeMember, TreeValue, last_of_each_key
 
 _PROPERTIES = regex.compile(r"(?:[&!]\S*\s+)*")  # an anchor and a tag before a value
 _BLOCK_HEADER = regex.compile(r"[|>](?=(?:[-+]?(?P<indent>[1-9])?))[-+1-9]*+(?P<rest>[^\r\n]*)")
@@ -34,7 +34,7 @@ _BREAKABLE = regex.compile(r"(?<=\S) (?=\S)")
 
 
 class YamlFile:
-    """A YAML file that has been read."""
+    """A YAML file that has been read. Of repeated keys the last one counts."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -235,15 +235,16 @@ class YamlFile:
 
         holder = TreeValue("array", 0)
         containers = [holder]
-        names: list[dict[str, int]] = [{}]  # of each container, with their lines
+        keys: list[dict[str, Any]] = [{}]  # of each container, with the event of the last one
         key: tuple[str, int, bool] | None = None  # with its place, and whether it is no text
         for event in events:
             start = event.start_mark.index
             container = containers[-1]
             if isinstance(event, yaml.CollectionEndEvent):
                 containers.pop()
-                names.pop()
+                keys.pop()
                 container.end = event.end_mark.index
+                container.members = last_of_each_key(container.members)
                 members = containers[-1].members
                 if not members or members[-1].value is not container:
                     key = (self.content[container.start : container.end], container.start, True)
@@ -254,7 +255,8 @@ class YamlFile:
                 is_text = isinstance(event, yaml.ScalarEvent)
                 container.column = event.start_mark.column if is_text else self._dash_column(start, container)
             if is_key and isinstance(event, yaml.ScalarEvent):
-                self._refuse_repeated(event.value, start, names[-1])
+                self._refuse_other_type(event, keys[-1].get(event.value))
+                keys[-1][event.value] = event
                 key = (event.value, start, False)
                 continue
             if container.kind == "array" and not container.members and container is not holder:
@@ -269,7 +271,7 @@ class YamlFile:
                 key = None
             if isinstance(event, yaml.CollectionStartEvent):
                 containers.append(value)
-                names.append({})
+                keys.append({})
                 if len(containers) > DEEPEST:
                     self._refuse(start, f"is nested more than {DEEPEST} levels deep; flatten it")
         if not holder.members:
@@ -279,10 +281,16 @@ class YamlFile:
         holder.style = DOCUMENTS
         return holder
 
-    def _refuse_repeated(self, key: str, place: int, lines: dict[str, int]) -> None:
-        if key in lines and key != "<<":
-            self._refuse(place, f"the key {shown_id(key)} is already used in line {lines[key]}; remove one of them")
-        lines[key] = self.line_of(place)
+    def _refuse_other_type(self, key: Any, former: Any) -> None:
+        """Refuse keys such as ``1`` and ``"1"``, which are two keys for programs, and would have the same id here."""
+        if former is None or bool(key.style) == bool(former.style) or _tag(key.value) == "str":
+            return
+        line = self.line_of(former.start_mark.index)
+        self._refuse(
+            key.start_mark.index,
+            f"the key {shown_id(key.value)} is already used in line {line}, once in quotes and once without, which may "
+            "be two keys; remove one of them",
+        )
 
     def _value(self, event: Any, container: TreeValue) -> TreeValue:
         """The value that an event begins. Its column is that of the keys around it, until it has keys itself."""

@@ -78,12 +78,12 @@ def in_words(trips: Sequence[Trips]) -> str:
         if most:
             parts.append(f"{part} {_span(fewest, most)}")
     if not parts:
-        return "batch: no model is asked, so there is nothing to wait for"
+        return "batch: no model is called, so there are no replies to wait for"
     total = _span(sum(trip[1] for trip in trips), sum(trip[2] for trip in trips))
     noun = "round trip" if total == "1" else "round trips"
     return (
-        f"batch: {total} {noun} of up to 24 hours each ({', '.join(parts)}), and one more where replies cannot be used "
-        "and are asked for again"
+        f"batch: {total} {noun} of up to 24 hours each ({', '.join(parts)}), and one more if unusable "
+        "replies are requested again"
     )
 
 

@@ -189,7 +189,7 @@ def repair(files: LocalizationFiles, config: Config, checker: Checker, lock: Loc
     """
     documents: dict[Path, LocalizationFile] = {}
     targets: dict[Path, dict[str, str]] = {}
-    repaired: list[tuple[Path, TranslationUnit]] = []
+    repaired: dict[Path, list[TranslationUnit]] = {}
     for document, unit, is_locked, segment in _translated(files, config):
         target = unit.target or ""
         if is_locked:
@@ -199,7 +199,7 @@ def repair(files: LocalizationFiles, config: Config, checker: Checker, lock: Loc
         if text != target and fault(document, unit, text) is None:
             documents[document.path] = document
             targets.setdefault(document.path, {})[unit.id] = text
-            repaired.append((document.path, unit))
+            repaired.setdefault(document.path, []).append(unit)
     for path in documents:
         refuse_unwritable(path)
     if lock is not None and repaired:
@@ -208,8 +208,8 @@ def repair(files: LocalizationFiles, config: Config, checker: Checker, lock: Loc
         data = replaced(document, targets[path])
         with replacing(path) as sink:
             sink.write_bytes(data)
-    if lock is not None and repaired:
-        for path, unit in repaired:
-            lock.follow(path, unit, targets[path][unit.id])
-        lock.write()
+        if lock is not None:  # at once: if the next file cannot be written, these texts must not look like a person's
+            for unit in repaired[path]:
+                lock.follow(path, unit, targets[path][unit.id])
+            lock.write()
     return {path: len(changed) for path, changed in targets.items()}

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 from mtagent.chain.chain import MANY, SHORTLIST, from_memory
 from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
+from mtagent.chain.translation import skipped_guards
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.pairwise import Pairwise
@@ -166,6 +167,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         config = inputs.config
         listener, folder = Listener(config), config.prompts
         is_published = config.preset == "paper"
+        skip = skipped_guards(config.skip_guards, config.gate)
         llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
@@ -177,7 +179,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
-            if from_memory(segment, segment.translation) is not None:
+            if from_memory(segment, segment.translation, skip=skip) is not None:
                 continue
             translated = proofread = rated = segment
             if is_published:
@@ -401,15 +403,16 @@ class Estimator:
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """A row per stage, but not for rerank if there is no candidate."""
         stages = self._config.stages or ()
+        skip = skipped_guards(self._config.skip_guards, self._config.gate)
         total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
 
         def after_triage(work: Range, rating: Range) -> Range:
-            """The work of a stage and the triage before it, which may leave the text alone."""
+            """The work of a stage and the triage before it, which may skip the text."""
             return rating.plus(work.at_most() if self._triage else work)
 
         for segment in segments:
-            if not segment.source.strip() or from_memory(segment, segment.translation) is not None:
+            if not segment.source.strip() or from_memory(segment, segment.translation, skip=skip) is not None:
                 continue
             if segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))
@@ -655,19 +658,17 @@ LIKELY = (
     "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache (without "
     "--cache-control, long prompts are only written to it where that costs extra)"
 )
-TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
-CHEAP_FIRST = (
-    "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
-)
-REPEATED = "pilot: what it tries is asked for again, where --context shows texts that were improved meanwhile"
+TRIAGED = "triage: low, it skips every text; high, it skips none"
+CHEAP_FIRST = "judges: high, models judge every edit; usually half or less: metrics judge first (--ask-all)"
+REPEATED = "pilot: its requests are sent again if --context shows texts that were improved meanwhile"
 NOT_IN_IT = (
-    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), questions to "
+    "not included: reasoning tokens, requests after unusable replies, tries in parts (--gate-calls), questions to "
     "judges about doubtful edits, your own MT systems"
 )
 
 
 HELD_BACK = (
-    "reserve: a call with replies of full length (--max-tokens) that is asked for again twice; a --budget of the total "
+    "reserve: a call with replies of full length (--max-tokens) that is requested twice more; a --budget of the total "
     "lets a run finish that needs nothing else, since the first calls are sent only where that much is left"
 )
 

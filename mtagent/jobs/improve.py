@@ -12,7 +12,7 @@ from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, from_memory, improve
 from mtagent.chain.decided_text import DecidedRun
 from mtagent.chain.guards import listed
-from mtagent.chain.translation import refusals
+from mtagent.chain.translation import refusals, skipped_guards
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
@@ -270,6 +270,7 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
     ``identifies``: look in which languages the texts are.
     """
     total = with_words = workable = 0
+    skip = skipped_guards(inputs.config.skip_guards, inputs.config.gate)
     check = LanguageCheck()
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
@@ -286,7 +287,7 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             domains[segment.domain] = None
         if segment.source.strip():
             with_words += 1
-            workable += segment.translation is not None or from_memory(segment, None) is not None
+            workable += segment.translation is not None or from_memory(segment, None, skip=skip) is not None
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:

@@ -19,6 +19,7 @@ from typing import Any
 from mtagent import formats
 from mtagent.chain.chain import from_memory
 from mtagent.chain.gate import Gate, OpenGate, refuse_open
+from mtagent.chain.translation import skipped_guards
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
@@ -216,6 +217,7 @@ def _memory_of(reader: object, config: Config, *, warns: bool = True) -> Transla
 def _remembered(files: LocalizationFiles, config: Config) -> frozenset[tuple[Path, str]]:
     """The units without a target that the translation memory has a usable translation for."""
     units = []
+    skip = skipped_guards(config.skip_guards, config.gate)
     memory: TranslationMemory | None = None
     for path, unit_id, segment in files.untranslatable(segment_defaults(config)):
         memory = memory or _memory_of(files, config, warns=False)
@@ -223,7 +225,7 @@ def _remembered(files: LocalizationFiles, config: Config) -> frozenset[tuple[Pat
             break
         if memory.has_source(segment):
             [matched] = with_matches([segment], memory)
-            if from_memory(matched, None, skip=config.skip_guards) is not None:
+            if from_memory(matched, None, skip=skip) is not None:
                 units.append((path, unit_id))
     return frozenset(units)
 

@@ -839,7 +839,7 @@ def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | 
 
 
 def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tuple[Threshold, ...]) -> Threshold | None:
-    """The score from which triage leaves a text alone. Raises :class:`ConfigError` if none is set or calibrated."""
+    """The score from which triage skips a text. Raises :class:`ConfigError` if none is set or calibrated."""
     if triage is None:
         if config.triage_above is not None:
             raise ConfigError(f"triage_above: {config.triage_above:g} needs an evaluator that gives scores: set triage")
@@ -849,7 +849,7 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     for threshold in calibrated:
         if threshold.evaluator is triage:
             return threshold
-    why = "no score is known from which a text is left alone"
+    why = "no score is known from which a text is skipped"
     if config.calibration is not None:
         why = f"{config.calibration} has no threshold for {signature_of(triage)}"
     raise ConfigError(

@@ -49,11 +49,11 @@ def stage_table(chains: Iterable[Chain]) -> str:
     references: list[str] = []
     has_given = False
     segments = 0
-    left_alone = 0
+    skipped = 0
     from_memory = 0
     for chain in chains:
         segments += 1
-        left_alone += any(step.cause.kind == "triage" for step in chain.steps)
+        skipped += any(step.cause.kind == "triage" for step in chain.steps)
         from_memory += any(step.cause.kind == "memory" for step in chain.steps)
         text = chain.segment.translation or ""
         has_given = has_given or bool(text)
@@ -81,9 +81,9 @@ def stage_table(chains: Iterable[Chain]) -> str:
             rows[stage].append(f"{score.value:.2f}")
             below = [f"chrF: {score.signature}"]
     elif segments > MOST_SCORED:
-        below = ["scores of so many segments: `mtagent compare`"]
-    if left_alone:
-        below.append(f"skipped by triage: {left_alone}")
+        below = [f"scores of more than {MOST_SCORED:,} segments: `mtagent compare`"]
+    if skipped:
+        below.append(f"skipped by triage: {skipped}")
     if from_memory:
         below.append(f"as approved in the translation memory: {from_memory}")
     table = Table("", tuple(columns), tuple(tuple(row) for row in rows.values()))

@@ -1,6 +1,6 @@
 """Improve Arrow tables of segments, for engines that work on many tables at the same time, in many processes.
 
-A table is a shard: it has a run in a store of its own, named by a hash of its segments and settings. The same table
+A table is a shard: it has a run in a separate store, named by a hash of its segments and settings. The same table
 again is answered from this store. A row that cannot be improved has an error; nothing is raised.
 
 With an :class:`Engine` such as Ray, a stored run leaves its segments to such workers (:func:`improve_elsewhere`).
@@ -159,7 +159,7 @@ class TableImprover:
         return table
 
     def _rows(self, table: pyarrow.Table) -> tuple[list[_TableRow], bool]:
-        """The rows, and whether they have ids of their own."""
+        """The rows, and whether they have ids."""
         names = table.column_names
         try:
             fields = {field: names[index] for field, index in named_fields(names, "the table").items()}
@@ -233,7 +233,7 @@ def store_of(folder: Path, shard: str) -> Path:
 
 
 def _read_row(values: dict[str, Any], defaults: Mapping[str, str], number: int, *, has_ids: bool) -> _TableRow:
-    """A row with its own id, or one that is made from its content, so that it is the same in any table."""
+    """A row with its id, or with an id made from its content, which is the same in any table."""
     where = f"row {number}"
     if has_ids:
         row_id = str(values.get("id", ""))
@@ -273,8 +273,8 @@ def _result(row: _TableRow, chain: Chain | None, stopped: Exception | None, *, i
 
 # -- a run whose segments are improved elsewhere, by the workers of an engine
 #
-# The input is cut into shards by position. A worker improves a shard in a store of its own, and this process copies
-# finished shards into the run. A shard with failed segments keeps its store, which answers what was paid for when the
+# The input is cut into shards by position. A worker improves a shard in a separate store, and this process copies
+# finished shards into the run. A shard with failed segments keeps its store, which answers paid requests when the
 # run is resumed.
 
 SHARD = 500

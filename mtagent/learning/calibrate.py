@@ -66,7 +66,7 @@ MOST_POINTS = 40
 CONFIDENCE = 0.9
 """Of a promise."""
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Shares of the texts before that triage could leave alone."""
+"""Shares of the texts before that triage could skip."""
 _Z = NormalDist().inv_cdf(0.975)
 """Standard deviations on either side of a 95 % interval."""
 _NOISE = 1e-12
@@ -184,7 +184,7 @@ def _gain(
 
 
 def _sampled(pairs: JudgedPairs, sample: int | None, seed: int | Sequence[int]) -> JudgedPairs:
-    """A random ``sample`` of the pairs; all of them without one, or where there are fewer."""
+    """A random ``sample`` of the pairs; all of them without a sample, or if there are fewer."""
     return pairs if sample is None else pairs.drawn(sample, seed)
 
 
@@ -192,9 +192,9 @@ def _sampled(pairs: JudgedPairs, sample: int | None, seed: int | Sequence[int]) 
 
 
 def complete_pairs(data: JudgedData) -> tuple[JudgedPairs | None, Ints]:
-    """The complete pairs, and the number of each pair's group; ``None`` where no edits were named.
+    """The complete pairs, and the number of each pair's group; ``None`` if no edits were named.
 
-    Raises :class:`InputError` where no pair is complete.
+    Raises :class:`InputError` if no pair is complete.
     """
     if data.pairs is None:
         return None, np.zeros(0, dtype=np.int64)
@@ -246,7 +246,7 @@ def labelled_texts(data: JudgedData, definition: Definition) -> tuple[LabelledTe
     return LabelledTexts(np.array(scores), np.array(labels), numbered(numbers)), numbers
 
 
-# What a gate does to pairs
+# The effect of a gate on pairs
 
 
 def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL) -> Effect:
@@ -298,7 +298,7 @@ class DecidedPairs(NamedTuple):
 
 
 def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> DecidedPairs:
-    """What a gate thinks of ``others`` that some pairs teach.
+    """The decisions on ``others`` of a gate that learns from some pairs.
 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
@@ -393,7 +393,7 @@ def triage(
     thresholds: Mapping[float, bool],
     resampling: GroupResampling = USUAL,
 ) -> list[TriagePoint]:
-    """What it is worth to leave texts alone that score a threshold or more, where ``keep`` decides on the others.
+    """The effect of skipping texts that score a threshold or more, if ``keep`` decides on the others.
 
     The scores are those of the judge at ``place``; ``thresholds`` come with whether it is the one for error-free texts.
     """
@@ -401,9 +401,9 @@ def triage(
     every = np.ones(len(pairs))
     gate = np.where(keep, pairs.human_after, pairs.human_before)
     for threshold, is_error_free in thresholds.items():
-        alone = pairs.scores_before[:, place] >= threshold
-        human = np.where(alone, pairs.human_before, gate)
-        (untouched,) = shares([alone.astype(np.float64)], [every], pairs.groups, resampling)
+        is_skipped = pairs.scores_before[:, place] >= threshold
+        human = np.where(is_skipped, pairs.human_before, gate)
+        (untouched,) = shares([is_skipped.astype(np.float64)], [every], pairs.groups, resampling)
         mean, change = ratios([human, human - gate], [every, every], pairs.groups, resampling)
         points.append(
             TriagePoint(
@@ -505,7 +505,7 @@ class Curve(NamedTuple):
     coverage: Floats
     """The share of all texts that reach the threshold."""
     recall: Floats
-    """The share of all error-free texts that reach it; NaN where no text is error-free."""
+    """The share of all error-free texts that reach it; NaN if no text is error-free."""
 
 
 def curve(texts: LabelledTexts) -> Curve:
@@ -532,7 +532,7 @@ def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: i
     Thresholds that fewer than ``fewest`` texts reach are not considered.
     """
     if not 0 < precision <= 1:
-        raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
+        raise ConfigError(f"a precision of {precision:g} is not a share above 0 and up to 1")
     if fewest < 1:
         raise ConfigError(f"fewest {fewest}: at least one text is needed")
     points = curve(texts)
@@ -629,7 +629,7 @@ def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
 
 
 class GateCheck(NamedTuple):
-    """What the gate of a calibration does to other edits."""
+    """The effect of a calibration's gate on other edits."""
 
     data: JudgedData
     effect: Effect
@@ -655,7 +655,7 @@ class GateCheck(NamedTuple):
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
     """The quality of the gate of ``calibration`` on other data, with the scores of its judges, in their order.
 
-    Raises :class:`InputError` where there are no pairs or the scores are by other judges.
+    Raises :class:`InputError` without pairs, or if the scores are by other judges.
     """
     gain = calibration.gain
     remarks = list(data.remarks)
@@ -680,8 +680,8 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
     """The quality of shipped weights on ``data``, whose judges are of these ``kinds``.
 
-    The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` where there
-    are no pairs, and :class:`ConfigError` where they are too few.
+    The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` without
+    pairs, and :class:`ConfigError` if they are too few.
     """
     pairs, _ = complete_pairs(data)
     if pairs is None:

@@ -80,7 +80,7 @@ SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_field
 _SHOWN = 5
 """Segments that a remark names."""
 _NO_JUDGE = (
-    "no judge was asked about its edits: name judges with --judge, as in `--judge pairwise --model NAME`, which has a "
+    "no judge has rated its edits: name judges with --judge, as in `--judge pairwise --model NAME`, which has a "
     "model compare the texts before and after each edit"
 )
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
@@ -92,8 +92,8 @@ _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtage
 def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
     """The edits in ``chain`` that a gate decides on, rejected ones included, with the judgements of its own gate.
 
-    Edits that the guards refused are left out. ``as_kept``: where a gate kept a part of an edit, that part. Edits after
-    one that was taken back are left out: they were proposed for another text.
+    Edits that the guards refused are left out. ``as_kept``: if a gate kept a part of an edit, that part. Edits after
+    a reverted one are left out: they were proposed for another text.
     """
     before = chain.segment.translation
     for step in chain.steps:
@@ -113,7 +113,7 @@ def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
 
 
 def _text_after(step: Step, before: str, *, is_reverted: bool, as_kept: bool) -> str | None:
-    """The text that a step proposed to the gate; ``None`` where no gate decides on it."""
+    """The text that a step proposed to the gate; ``None`` if no gate decides on it."""
     is_edit = step.stage not in ("translate", "rules") and step.verdict in ("kept", "rejected")
     if step.proposed is None or not is_edit or _is_refused(step):
         return None
@@ -132,7 +132,7 @@ def _text_after(step: Step, before: str, *, is_reverted: bool, as_kept: bool) ->
 
 
 def _is_refused(step: Step) -> bool:
-    """Whether the guards refused all that a step proposed, or it broke lines: no gate is asked about that."""
+    """Whether the guards refused the whole proposal of a step, or it broke lines: no gate decides on that."""
     return step.verdict == "rejected" and step.cause.kind in ("guards", "lines")
 
 
@@ -171,7 +171,7 @@ def edits_to_judge(
     """The edits of a run that people labelled, all or a ``sample``; without ``labels``, a sample of all its edits. Of
     one language pair, if ``lp`` names one.
 
-    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is called.
+    Raises :class:`mtagent.errors.MtagentError` if nothing can be learnt, before any judge is called.
     """
     if labels is None:
         _require_judges(config)
@@ -184,7 +184,7 @@ def edits_to_judge(
             raise ConfigError(f"run {name!r}: has ratings and no edits: name a run of postedit or translate")
         for position, chain in run.placed_chains():
             refused += sum(_is_refused(step) for step in chain.steps)
-            # People saw what the gate kept; a teacher is shown what was proposed.
+            # People saw the kept edits; a teacher sees the proposed ones.
             in_chain = list(pairs_in(chain, as_kept=labels is not None))
             total += len(in_chain)
             if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
@@ -366,8 +366,8 @@ def _label_of_edit(row: ScoreRow) -> Label:
 def decided_gain(result: Decided, pair: JudgedPair) -> float | None:
     """How far people's decisions agree with an edit that a gate decided on, from -1 to 1; ``None`` without decisions.
 
-    The share of its single edits that people want, less the share that they do not want; all must be decided on. A text
-    of their own counts by how much nearer the machine's edit has come to it.
+    The share of its single edits that people want, less the share that they do not want; all must be decided on. If
+    they wrote another text, it counts how much nearer the machine's edit has come to it.
     """
     assert pair.stage is not None  # a run's edits have one
     decision = result.decision
@@ -405,7 +405,7 @@ def _nearer(before: str, after: str, decided: str) -> float:
 def decided_edits(store: Store, name: str) -> JudgedData:
     """The edits of the run ``name`` that people decided on, with the judgements of its own gate.
 
-    Raises :class:`ConfigError` where there was no judge, or more than one panel.
+    Raises :class:`ConfigError` if there was no judge, or more than one panel.
     """
     labels = EditLabels.of_decisions(store, name)
     pairs = list[JudgedPair]()
@@ -442,7 +442,7 @@ def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str |
 def of_own_gate(run_edits: RunEdits) -> JudgedData:
     """Labelled edits with the judgements of the gate of their own run.
 
-    Raises :class:`ConfigError` where there was no judge, or more than one panel.
+    Raises :class:`ConfigError` if there was no judge, or more than one panel.
     """
     if not run_edits.pairs and run_edits.labels is not None and run_edits.labels.are_decisions:
         raise InputError(f"no edit of run {run_edits.run!r} is decided on yet; {FEWEST_PAIRS} are the least")
@@ -476,8 +476,8 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
             f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one panel with --judge"
         )
     left_out = {
-        "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - unasked,
-        "edits that not all judges were asked about": unasked,
+        "edits that no judge has rated": len(run_edits.pairs) - len(judged) - unasked,
+        "edits that not all judges have rated": unasked,
     }
     return _data_of(judged, run_edits, left_out, remarks)
 
@@ -561,7 +561,7 @@ def _data_of(
 
 
 def judge_names(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """What the judges are called; judges of one name by the parts of their signatures that differ."""
+    """The names of the judges; judges with one name are named by the parts of their signatures that differ."""
     names = []
     for judgement in judgements:
         signatures = []
@@ -587,11 +587,11 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
 
 
-# Judges and a teacher are asked
+# Calling judges and a teacher
 
 
 class JudgedRun(NamedTuple):
-    """What was judged: a chain of one step for each pair, failed ones included."""
+    """The judged pairs: a chain of one step for each, failed ones included."""
 
     run: RunSummary
     chains: list[Chain]
@@ -647,7 +647,7 @@ async def judge_edits(
 
 
 def _digest(pairs: Iterable[JudgedPair], panel: Panel) -> str:
-    """What tells these edits, and the questions that go with them, from others, in the name of the run."""
+    """A hash of these edits and the questions about them, for the name of the run."""
     digest = hashlib.sha256()
     shows_hints = any(asks_model(judge) for judge in panel.judges)
     for pair in pairs:

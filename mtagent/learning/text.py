@@ -227,10 +227,10 @@ def _triage_table(points: Sequence[TriagePoint], score: str) -> Table:
     rows = []
     for point in points:
         threshold = f"{point.threshold:.4g}{' (error-free)' if point.calibrated else ''}"
-        untouched = figure(point.untouched, percent=True)
-        rows.append((point.judge, threshold, untouched, figure(point.human), figure(point.change, signed=True)))
-    head = ("judge", "threshold", "not touched", score, "over editing all")
-    return Table("texts left alone from a score on, the others edited", head, tuple(rows))
+        skipped = figure(point.untouched, percent=True)
+        rows.append((point.judge, threshold, skipped, figure(point.human), figure(point.change, signed=True)))
+    head = ("judge", "threshold", "skipped", score, "over editing all")
+    return Table("texts skipped at a threshold, the others edited", head, tuple(rows))
 
 
 def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:

@@ -4,17 +4,17 @@ A run works in waves: the ordinary chain runs over the segments that are not fin
 answers a request from the files of results. If there is no result, it writes the request to a file, and raises
 :class:`NotAnswered`, which leaves the segment unfinished. After a wave the files are submitted and the results fetched.
 
-All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
+All data about the batches is in one folder, so a run continues after a kill and on another machine::
 
     run.json                 the run, the parameters that models refused, and the newest call in the store before the
                              first batch: failed calls after it are read again; the number of round trips
-    reserved.json            what a budget has reserved for requests whose results were not read
+    reserved.json            the amounts that a budget has reserved for requests with unread results
     failed.txt               the positions of segments that failed
     requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
     results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
     unanswered-0001.jsonl    written for requests without a result when the batch ended
 
-The id of a request is a hash of what is sent, and the number of the attempt.
+The id of a request is a hash of its content, and the number of the attempt.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Batches:
         if not (self.folder / "run.json").exists():
             return {
                 "run": run,
-                # Tells the batches of this folder from those of another machine, or of an earlier try.
+                # Distinguishes the batches of this folder from those of another machine, or of an earlier try.
                 "token": secrets.token_hex(8),
                 "refused": {},
                 "finished": False,
@@ -208,7 +208,7 @@ class Batches:
             raise InputError(f"{path}: has no results of requests in {self.folder}: remove it from the folder")
 
     def _close(self, requests: Path, why: str) -> int:
-        """Write a result for each of the ``requests`` without one, because no further will come; return how many."""
+        """Write a result for each of the ``requests`` without one, because no more will come; return how many."""
         names = [name for name, path in self._waiting.items() if path == requests]
         self._states.pop(requests, None)
         if not names:
@@ -248,7 +248,7 @@ class Batches:
         return int(self._about.get("round_trips", 0))
 
     def keep_reserved(self, reserved: Mapping[str, Amount]) -> None:
-        """Keep what a budget has reserved for requests, by key: after a kill their results are still to be read."""
+        """Store what a budget has reserved for requests, by key: after a kill their results are still unread."""
         amounts = {key: [amount.dollars, amount.tokens] for key, amount in reserved.items()}
         _write_json(self.folder / "reserved.json", amounts)
 
@@ -269,10 +269,10 @@ class Batches:
     # -- requests and results
 
     def result(self, endpoint: Endpoint, draw: str, body: Body) -> object | RequestFailure:
-        """The result of a request. Without one, the request gets into a file, and :class:`NotAnswered` is raised.
+        """The result of a request. Without one, the request is written to a file, and :class:`NotAnswered` is raised.
 
-        Asked again in the same wave, it is the result of the next attempt, as a server may answer an equal request
-        differently.
+        A second call in the same wave returns the result of the next attempt, because a server may answer an equal
+        request differently.
         """
         refused = self._about["refused"].setdefault(f"{body['model']} at {endpoint.address}", {})
         for parameter, fields in refused.items():  # of other requests, maybe in another process
@@ -287,7 +287,7 @@ class Batches:
             if name not in self._results:
                 if attempt <= self._about["attempts"]:
                     self._write(name, endpoint, body)
-                    raise NotAnswered("the request is in a batch: the command with --batch again goes on with it")
+                    raise NotAnswered("the request is in a batch: the same command with --batch continues it")
                 break
             outcome = read_result(self._read(name))
             if not isinstance(outcome, RequestFailure) or not outcome.transient:
@@ -382,9 +382,9 @@ class Batches:
             if failure.transient and self._failures < MOST_FAILURES:
                 logger.info("%s; tried again", message)
                 return
-            way_out = "nothing is lost: the same command goes on"
+            way_out = "nothing is lost: the same command continues"
             if failure.status == 404 and "batch" in state:
-                way_out = f"the results may have been deleted: without the file {path} its requests are asked again"
+                way_out = f"the results may have been deleted: without the file {path} its requests are sent again"
             elif failure.status == 404:
                 way_out = "the server may have no batches: --batch write DIR only writes the requests"
             kind = ServerPaused if failure.transient else failure.kind

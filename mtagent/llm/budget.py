@@ -37,6 +37,7 @@ from mtagent.text.amounts import dollars
 ASSUMED_ROOM = 4096
 """Tokens that a reply is assumed to have at most when no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
+_BYTES_OF_TOKEN = 4  # in English, the language of most prompts
 _ROOM_FACTORS = (1, 2, 2)  # the room of the requests that a call can become, in the worst order
 ENOUGH_CALLS = 20
 """This many calls of a kind must be known before their costs replace the worst case."""
@@ -156,17 +157,24 @@ class CallCosts:
         return high.smaller(worst)
 
     def reserve_alone(self, kind: CallKind | None, sent: int, worst: Amount) -> Amount:
-        """The same if no other call is in flight: few known calls are enough, or else other calls of the same model."""
+        """The same if no other call is in flight: few known calls are enough; see :meth:`high_of_few`."""
+        high = self.high_of_few(kind, sent)
+        if high is None:
+            return worst
+        return high.smaller(worst)
+
+    def high_of_few(self, kind: CallKind | None, sent: int) -> Amount | None:
+        """What the known calls of this kind cost at most, or else those of the same model; ``None`` without any."""
         with self._lock:
             known = []
             for other_kind, calls in self._kinds.items():
                 if other_kind == kind:
-                    return calls.high(sent).smaller(worst)
+                    return calls.high(sent)
                 if kind and other_kind and (other_kind.model, other_kind.room) == (kind.model, kind.room):
                     known.append(calls.high(sent))
         if not known:
-            return worst
-        return Amount(max(high.dollars for high in known), max(high.tokens for high in known)).smaller(worst)
+            return None
+        return Amount(max(high.dollars for high in known), max(high.tokens for high in known))
 
 
 class Budget:
@@ -235,6 +243,13 @@ class Budget:
             )
         self._prices[llm.model] = llm.price
         return llm.price
+
+    def dollars_of_input(self, model: str, sent: int) -> float:
+        """About what a request with ``sent`` bytes costs without its reply; 0 if dollars aren't limited."""
+        price = self._prices.get(model)
+        if price is None:
+            return 0.0
+        return price(Usage(calls=1, input_tokens=sent // _BYTES_OF_TOKEN)) or 0.0
 
     def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
         """Count what ``run`` ``of`` a store has ``paid`` before, by model.
@@ -346,7 +361,7 @@ class Budget:
                 return dollars(value.dollars)
             return f"{value.tokens:,} tokens"
 
-        uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
+        uncounted, way_out = "", f"the same command with a higher {option} continues from there"
         if self.assumed != Amount():
             uncounted = f" ({shown(self.assumed)} of it for calls that the server did not count)"
             way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"

@@ -445,7 +445,7 @@ class OpenAIClient:
             paused = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
                 f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline). What "
-                "was finished is stored: the same command after that time goes on from there"
+                "was finished is stored: the same command after that time continues from there"
             )
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
             paused.cause = failure.cause

@@ -21,7 +21,7 @@ AGAIN = (
     "for, and nothing else."
 )
 NOTHING = "(no text)"
-GIVEN_UP = "given up while it was under way; what it cost is not known"
+GIVEN_UP = "stopped in flight; its cost is unknown"
 
 
 def _with_reason(messages: tuple[Message, ...], reply: str, reason: str) -> tuple[Message, ...]:

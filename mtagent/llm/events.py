@@ -129,7 +129,7 @@ Observer = Callable[[Event], object]
 
 
 class Observers:
-    """Gives each event to each observer. An observer that raises an error is reported once; the work goes on."""
+    """Gives each event to each observer. An observer that raises an error is reported once; the work continues."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
@@ -142,7 +142,7 @@ class Observers:
             except Exception as error:  # noqa: BLE001 a user's function may raise anything
                 if number not in self._reported:
                     self._reported.add(number)
-                    logger.warning("observer: %s: %s; the work goes on", type(error).__name__, error)
+                    logger.warning("observer: %s: %s; the work continues", type(error).__name__, error)
 
 
 class EventLog:

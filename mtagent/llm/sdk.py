@@ -192,7 +192,7 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, openai.APIConnectionError):
         return connection_failure(error, key, unreachable=type(error.__cause__).__name__ in NOT_CONNECTED)
     if isinstance(error, openai.APIResponseValidationError):
-        return exchange_failure(f"the reply is no chat completion: {error}", key)
+        return exchange_failure(f"the reply isn't a chat completion: {error}", key)
     if isinstance(error, KeyUnavailable):
         return RequestFailure(AuthenticationError, str(error))
     if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):

@@ -1,7 +1,7 @@
-"""What the chain did to a segment: its steps, the edits of each step, and why the step has its verdict.
+"""The work of the chain on a segment: its steps, the edits of each step, and the cause of its verdict.
 
-A cause is data: one class for each kind; its sentence is made where people read. The field ``kind`` tells the classes
-apart, also in JSON and in the store (:func:`read_cause`).
+A cause is data: one class for each kind; its sentence is made where people read. The field ``kind`` distinguishes the
+classes, also in JSON and in the store (:func:`read_cause`).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class BaseCause(Record):
     # If a rejected text was tried in parts: how many of its edits were tried, and how many were kept.
     edits_kept: int = 0
     edits_tried: int = 0
-    # The questions that the judges were shown beside the texts (mtagent.chain.hints).
+    # The questions that the judges saw with the texts (mtagent.chain.hints).
     hints: tuple[str, ...] = ()
     # If a step had several texts to choose from: the cause of each, and the number of the text that was kept, from 1
     # (None: the text stayed).
@@ -126,7 +126,7 @@ class BaseCause(Record):
     @property
     @abstractmethod
     def _decision(self) -> str:
-        """The sentence, without what was tried in parts or compared with others."""
+        """The sentence, without attempts in parts and comparisons with other texts."""
 
 
 def _numbered(number: int, cause: Cause) -> str:
@@ -143,17 +143,17 @@ _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "missing": "no text",
     "unchecked": "kept without a check",
     "lines": "several lines were made of one, which no setting allows",
-    "unasked": "no judge was asked: two other candidates agree more with all others",
+    "unasked": "no judge was called: two other candidates agree more with all others",
 }
 
 
 class PlainCause(BaseCause):
     """A cause that its kind explains.
 
-    ``blank``: the source has no words. ``no-translation``: there is none, and nothing to make one with.
-    ``error-free``: the evaluator found nothing to correct. ``no-edit``: the stage wants the text as it is.
-    ``missing``: there is no such candidate. ``unchecked``: kept without guards and gate. ``lines``: several lines were
-    made of one. ``unasked``: no judge was called, because other candidates agree more with each other.
+    ``blank``: the source has no words. ``no-translation``: the segment has none, and no
+    stage can make one. ``error-free``: the evaluator found nothing to correct. ``no-edit``: the stage changed nothing.
+    ``missing``: the candidate doesn't exist. ``unchecked``: kept without guards and gate. ``lines``: one line became
+    several. ``unasked``: no judge was called, because other candidates agree more with each other.
     """
 
     kind: PlainKind
@@ -187,7 +187,7 @@ class TranslatedCause(BaseCause):
 
     kind: Literal["translated"] = "translated"
     by: str
-    # The guards whose marks of the source are missing in the translation, and what is missing.
+    # The guards that miss marks of the source in the translation, and these marks.
     guards: tuple[str, ...] = ()
     detail: str = ""
 
@@ -209,7 +209,7 @@ class MemoryCause(BaseCause):
 
 
 class TriageCause(BaseCause):
-    """The text was not edited: its ``score`` by an evaluator reaches the ``threshold``."""
+    """The text was skipped: its ``score`` by an evaluator reaches the ``threshold``."""
 
     kind: Literal["triage"] = "triage"
     by: str
@@ -281,7 +281,7 @@ class GainCause(BaseCause):
     chance_of_worse: float | None = None
     # With --cautious: the highest chance of being worse that is kept.
     highest_chance_of_worse: float | None = None
-    # Judges that were not asked, since they could hardly change the decision: the gain is what the others let expect.
+    # Judges that were not called, because they could hardly change the decision. The others predict the gain.
     unasked: tuple[str, ...] = ()
 
     @property
@@ -304,7 +304,7 @@ class GainCause(BaseCause):
 
 
 class UndecidedCause(BaseCause):
-    """Nothing was decided: the ``judgements`` of a panel were asked for to calibrate a gate."""
+    """Nothing was decided: a panel made the ``judgements`` to calibrate a gate."""
 
     kind: Literal["judged"] = "judged"
     judgements: tuple[Judgement, ...] = ()
@@ -364,7 +364,7 @@ Cause = Annotated[
     | ErrorCause,
     Field(discriminator="kind"),
 ]
-"""Any cause; ``isinstance`` or ``kind`` tells which."""
+"""Any cause; check ``isinstance`` or ``kind``."""
 
 _ANY_CAUSE: TypeAdapter[Cause] = TypeAdapter(Cause)
 
@@ -375,12 +375,12 @@ def read_cause(fields: Mapping[str, Any]) -> Cause:
 
 
 def judgements_of(cause: Cause) -> tuple[Judgement, ...]:
-    """The judgements that a decision went by; ``()`` for causes without any."""
+    """The judgements behind a decision; ``()`` for other causes."""
     return cause.judgements if isinstance(cause, DecidedCause | GainCause | UndecidedCause) else ()
 
 
 def guards_of(cause: Cause) -> tuple[str, ...]:
-    """The guards that a cause names; ``()`` for causes without any."""
+    """The guards that a cause names; ``()`` for other causes."""
     return cause.guards if isinstance(cause, GuardsCause | TranslatedCause) else ()
 
 
@@ -408,13 +408,13 @@ def _choices_in_words(choices: tuple[Choice, ...]) -> str:
 
 Stage = Literal["translate", "rerank", "rules", "postedit", "proofread"]
 SegmentState = Literal["changed", "unchanged", "rejected", "failed", "rated"]
-"""What became of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
+"""The outcome of a segment in a run. ``rejected``: it kept its text because a change was not accepted."""
 Outcome = Literal["applied", "not-found", "ambiguous", "overlapping", "unchanged", "refused", "rejected", "reverted"]
 Verdict = Literal["kept", "unchanged", "rejected", "failed"]
 
 
 class Edit(Record):
-    """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` tells what happened to it.
+    """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` is its result.
 
     ``start`` and ``end`` are ``None`` if the edit was not located. ``detail`` is the reason, for people, if it wasn't
     applied; ``guards`` names the guards that refused it.
@@ -431,10 +431,10 @@ class Edit(Record):
 
 
 class Step(Record):
-    """One stage's attempt on a text. ``text`` is the accepted text after the step, ``proposed`` what the stage wanted.
+    """One stage's attempt on a text. ``text`` is the accepted text after the step, ``proposed`` the stage's proposal.
 
-    ``ratings`` holds the ratings that the stage and its gate used, each with its role. A text as ``cause`` is one
-    of kind ``other``.
+    ``ratings`` holds the ratings that the stage and its gate used, each with its role. A string as ``cause``
+    becomes a cause of kind ``other``.
     """
 
     stage: Stage
@@ -497,7 +497,7 @@ class Step(Record):
         return error
 
     def raised(self, exception: BaseException) -> Step:
-        """The step, which remembers what was raised in it."""
+        """The step, with the exception that was raised in it."""
         self._exception = exception
         return self
 
@@ -511,7 +511,7 @@ _COMPUTED = ("text", "given", "changed", "state", "usage")
 _COMPUTED_IN_STEP = ("reason", "usage")
 """What plain data of a chain and of its steps has besides their fields."""
 _PROMPTS = ("messages", "reply", "tool_calls")
-"""What was sent to a model and what it answered, in a call."""
+"""The request and the reply in a call."""
 
 
 _IN_ALL_CALLS = {"__all__": set(_PROMPTS)}
@@ -521,7 +521,7 @@ _CALLS_WITHOUT_PROMPTS: Any = {
 
 
 def _remove_prompts(plain: Mapping[str, Any]) -> None:
-    """Leave what was requested and answered out of the calls of a step or a rating, as plain data."""
+    """Remove requests and replies from the calls of a step or a rating, as plain data."""
     for call in plain.get("calls", ()):
         for name in _PROMPTS:
             call.pop(name, None)
@@ -581,7 +581,7 @@ class Chain(Record):
 
     @property
     def given(self) -> str | None:
-        """The text before any editing: the given translation, or what the translate stage made."""
+        """The text before any editing: the given translation, or that of the translate stage."""
         if self.segment.translation is not None:
             return self.segment.translation
         return next((step.text for step in self.steps if step.stage == "translate" and step.verdict == "kept"), None)
@@ -605,7 +605,7 @@ class Chain(Record):
 
     @property
     def state(self) -> SegmentState:
-        """What became of the segment, in one word."""
+        """The outcome of the segment, in one word."""
         verdicts = {step.verdict for step in self.steps}
         if "failed" in verdicts:
             return "failed"

@@ -155,7 +155,7 @@ class Rating(Record):
 class Rated(Record):
     """The rating of one system's translation of a segment, or the ``error`` for which there is none.
 
-    ``calls`` holds what was paid for either way.
+    ``calls`` holds the paid calls in either case.
     """
 
     segment: Segment

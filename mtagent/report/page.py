@@ -147,7 +147,7 @@ def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) 
 def sentence_of_runs(
     names: Sequence[str], ways: Sequence[Way], segments: int, repeated: RepeatedScore | None = None
 ) -> str:
-    """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
+    """How several runs differ: ``ways`` lead from the last texts of the first run to the last texts of each run.
 
     Without ``ways`` the runs were not compared. ``repeated`` is the score of all of them, if they are repeats.
     """
@@ -244,7 +244,7 @@ class SummaryCell(NamedTuple):
 
     text: str
     note: str = ""
-    """Stands beneath the text."""
+    """Shown below the text."""
     tone: str = ""
     """``better``, ``worse`` or empty."""
 
@@ -275,9 +275,9 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
         ("failed", "segments on which the stage failed; they kept the last accepted text"),
-        ("edits", "edits that stand in the text, of all that were proposed"),
+        ("edits", "edits that are in the text, of all proposed edits"),
         ("tokens", "input and output, and in how many calls"),
-        ("cost", "dollars, and how many for each edit that stands"),
+        ("cost", "dollars, and dollars for each edit in the text"),
     ]
     return columns
 
@@ -386,7 +386,7 @@ def _share(share: float, segments: int) -> SummaryCell:
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What the page states about the run: names and values."""
+    """The facts about the run: names and values."""
     counts = summary.counts
     usage = summary.usage
     stages = summary.settings.get("stages") or ()
@@ -421,7 +421,7 @@ def _language(code: str) -> str:
 
 
 def _setting(value: Any) -> str:
-    """The value of a setting in words; empty for one that is not set."""
+    """The value of a setting in words; empty if it isn't set."""
     if isinstance(value, dict):
         parts = []
         for name, part in value.items():
@@ -451,53 +451,69 @@ def pieces(
     template = _template()
     if comparison is None:
         comparison = RunComparison(segments=(), rows=())
-    names = [run.name for run in runs]
-    are_several = len(runs) > 1
-    ways = _ways(comparison, names)
+    ways = _ways(comparison, [run.name for run in runs])
     with _temporary() as file:
         segments = _write_segments(file, runs, comparison, ways, most)
-        numbers = {run.name: run.count.figures(comparison) for run in runs}
-        described = []
-        for run in runs:
-            figures = numbers[run.name]
-            described.append(_described(run, figures, comparison, segments, are_several=are_several))
-        number = numbers[names[0]].flow.segments
-        headline = described[0]["sentence"]
-        differences = None
-        if are_several:
-            headline = sentence_of_runs(names, ways, number, _of_repeats(comparison, names))
-            differences = _differences(comparison)
-        summary_lines = lines(comparison)
-        script = _asset("elements.js") + _asset("page.js")
-        whole = template.render(
-            names=names,
-            headline=headline,
-            remarks=[*remarks, *_remarks(runs, comparison, segments, number)],
-            runs=described,
-            heads=heads(comparison),
-            lines=summary_lines,
-            differences=differences,
-            deciding=comparison.deciding,
-            repeats=repeats_table(comparison),
-            extremes=extremes(comparison, only_runs=are_several),
-            charts=_charts(comparison, numbers),
-            signatures=[*comparison.signatures, *segments.signatures],
-            tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
-            segments=number,
-            data=script_json(_data(names, comparison, ways, [name for name, _ in summary_lines], segments)),
-            segments_go_here=_SEGMENTS_GO_HERE,
-            script=script,
-            # The page's policy allows this script, and no other that a text might bring.
-            script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=_asset("colours.css") + _asset("page.css"),
-            version=__version__,
-        )
+        content = _content(runs, comparison, remarks, segments, ways)
+        whole = template.render(content, segments_go_here=_SEGMENTS_GO_HERE)
         before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_SEGMENTS_GO_HERE)
         yield before
         file.seek(0)
         while piece := file.read(_IN_MEMORY // 16):
             yield piece
         yield after
+
+
+def _content(
+    runs: Sequence[ReportedRun],
+    comparison: RunComparison,
+    remarks: Sequence[str],
+    segments: _Segments,
+    ways: Sequence[Way],
+) -> dict[str, Any]:
+    """What the template shows around the segments."""
+    names = [run.name for run in runs]
+    are_several = len(runs) > 1
+    numbers = {run.name: run.count.figures(comparison) for run in runs}
+    described = []
+    for run in runs:
+        described.append(_described(run, numbers[run.name], comparison, segments, are_several=are_several))
+    number = numbers[names[0]].flow.segments
+    headline = described[0]["sentence"]
+    differences = None
+    if are_several:
+        headline = sentence_of_runs(names, ways, number, _of_repeats(comparison, names))
+        differences = _differences(comparison)
+    summary_lines = lines(comparison)
+    return {
+        "names": names,
+        "headline": headline,
+        "remarks": [*remarks, *_remarks(runs, comparison, segments, number)],
+        "runs": described,
+        "heads": heads(comparison),
+        "lines": summary_lines,
+        "differences": differences,
+        "deciding": comparison.deciding,
+        "repeats": repeats_table(comparison),
+        "extremes": extremes(comparison, only_runs=are_several),
+        "charts": _charts(comparison, numbers),
+        "signatures": [*comparison.signatures, *segments.signatures],
+        "tables": [*(table for run in described for table in run["tables"]), *review_tables(comparison)],
+        "segments": number,
+        "data": script_json(_data(names, comparison, ways, [name for name, _ in summary_lines], segments)),
+        "version": __version__,
+        **_assets(),
+    }
+
+
+def _assets() -> dict[str, str]:
+    """The page's style, and its script with the hash by which the page's policy allows it, and no other script."""
+    script = _asset("elements.js") + _asset("page.js")
+    return {
+        "script": script,
+        "script_hash": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "style": _asset("colours.css") + _asset("page.css"),
+    }
 
 
 def _of_repeats(comparison: RunComparison, names: Sequence[str]) -> RepeatedScore | None:
@@ -658,7 +674,7 @@ def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _
         if counts.total is not None and tried < counts.total:
             yield (
                 f"{which} is not complete: {tried:,} of {counts.total:,} segments were tried ({run.summary.state}). "
-                "The command that began it goes on with it."
+                "The command that began it continues it."
             )
     if segments.shown < number:
         yield (

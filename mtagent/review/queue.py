@@ -84,7 +84,8 @@ def _step_doubts(step: Step) -> Iterator[Doubt]:
     if isinstance(cause, GainCause) and cause.gain is not None:
         words = f"{step.verdict}, expected gain {cause.gain:+.2g}"
     else:
-        words = ", ".join([step.verdict, *map(_opinion, judgements_of(cause))])
+        judgements = judgements_of(cause)
+        words = f"{step.verdict}: {_opinions(judgements)}" if judgements else step.verdict
     sign = 1 if step.verdict == "rejected" else -1
     yield Doubt(words, _NOT_JUDGED, differences, sign)
 
@@ -98,12 +99,6 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
         if judgement.difference is not None:
             differences.append((judgement.judge, judgement.difference))
     return tuple(differences)
-
-
-def _opinion(judgement: Judgement) -> str:
-    if judgement.choices:
-        return f"{judgement.judge} {'/'.join(judgement.choices)}"
-    return f"{judgement.judge} {judgement.difference or 0:+.2g}"
 
 
 def _uncorrected_severities(chain: Chain) -> list[str]:
@@ -197,7 +192,7 @@ class ReviewQueue:
             rows.append({
                 **row_data(run, position, result),
                 **status_data(result, version),
-                "why": [doubt.words for _, doubt in weighed],
+                "why": list(dict.fromkeys(doubt.words for _, doubt in weighed)),
                 "worth": round(1 - math.prod(1 - chance for chance, _ in weighed), 4),
             })  # fmt: skip
         return rows
@@ -461,19 +456,24 @@ def opinion_of_step(step: Step) -> str:
     judgements = judgements_of(step.cause)
     if not judgements:
         return ""
-    if len(judgements) == 1:
-        sentence = f"The judge {_preference(judgements[0])}."
-    else:
-        preferences = Counter(_preference(judgement) for judgement in judgements)
-        parts = []
-        for preference, count in preferences.most_common():
-            parts.append(f"{counted(count, 'judge')}: {preference}")
-        sentence = f"{'; '.join(parts)}."
+    opinions = _opinions(judgements)
+    sentence = f"{opinions[0].upper()}{opinions[1:]}."
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
     if len(step.edits) > 1:
         sentence += " That is about all edits of the step together."
     return sentence
+
+
+def _opinions(judgements: Sequence[Judgement]) -> str:
+    """What the judges think of a change, without their names."""
+    if len(judgements) == 1:
+        return f"the judge {_preference(judgements[0])}"
+    preferences = Counter(_preference(judgement) for judgement in judgements)
+    parts = []
+    for preference, count in preferences.most_common():
+        parts.append(f"{counted(count, 'judge')}: {preference}")
+    return "; ".join(parts)
 
 
 def _preference(judgement: Judgement) -> str:
@@ -482,14 +482,14 @@ def _preference(judgement: Judgement) -> str:
     if judgement.choices:
         if judgement.difference == 0:
             return "sees hardly any difference"
-        text = "new" if judgement.difference == 1 else "old"
+        text = "new" if judgement.difference == 1 else "earlier"
         orders = "" if len(judgement.choices) == 1 else ", in both orders"
         return f"prefers the {text} text{orders}"
     if judgement.gain is None:
         return "gave no answer"
     if judgement.gain == 0:
         return f"scores both texts {judgement.after:g}"
-    text = "new" if judgement.gain > 0 else "old"
+    text = "new" if judgement.gain > 0 else "earlier"
     return f"prefers the {text} text ({judgement.before:g} → {judgement.after:g})"
 
 

@@ -75,7 +75,7 @@ function enqueue(row, segment, decision) {
 /** Withdraw the last decision: the decision before it counts again. */
 async function undo() {
   const last = undoable.pop();
-  if (!last) return announce("There is nothing to undo in this window");
+  if (!last) return notice("There is nothing to undo in this window");
   if (last.together) return undoTogether(last.together);
   const { row, edit, former, key } = last;
   if (row !== current) await open(row);
@@ -102,10 +102,10 @@ async function judge(verdict, whole = false) {
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== readable || writing) return;
   const edit = whole ? null : target(segment);
-  if (edit === null && verdict === "reject" && segment.text === (segment.chain.given ?? "")) return announce("There is no edit to reject");
+  if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
   decide(row, edit?.number ?? null, verdict);
   const left = edit !== null && row.decided !== "all";
-  announce(`${edit ? `Edit ${edit.number}` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
+  announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
   chosen = null;
   if (left) show(details.get(keyOf(row)));
   else goOn();
@@ -141,7 +141,7 @@ async function decideTogether(entries, tell) {
 
 /** Show what was decided on several segments, and let one undo take it back. */
 async function showTogether(made, words) {
-  if (made === null) return announce("Nothing was decided: other decisions are not saved yet");
+  if (made === null) return notice("Nothing was decided: other decisions are not saved yet");
   if (made.length > 0) undoable.push({ together: made });
   change({});
   showProgress();
@@ -164,7 +164,7 @@ async function undoTogether(made) {
 }
 
 /** What accepting or rejecting everything that is shown is about. */
-const openRows = (verdict) => matching.filter((row) => row.decided !== "all" && (verdict === "accept" || row.text !== (row.given ?? "")));
+const openRows = (verdict) => matching.filter((row) => row.decided !== "all" && (verdict === "accept" || row.proposed.length > 0 || row.text !== (row.given ?? "")));
 
 function askAll() {
   const count = openRows("accept").length;
@@ -190,10 +190,19 @@ async function decideAll(verdict) {
 /** Say something above the buttons, with things to do about it. */
 function offer(words, buttons = []) {
   const place = byId("offer");
+  delete place.dataset.told;
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
     buttonOf(() => { offer(""); action(); }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
   ]), buttonOf(() => offer(""), { class: "quiet", "aria-label": "Close" }, "✕"));
+}
+
+/** Say why a key did nothing, until another segment is opened; an offer stays where it is. */
+function notice(words) {
+  const place = byId("offer");
+  if (!place.hidden && !place.dataset.told) return announce(words);
+  offer(`${words}. `);
+  place.dataset.told = "yes";
 }
 
 let alike = null; // what the key "s" does
@@ -227,7 +236,7 @@ function goOn() {
   hasNewRows = false;
   const next = matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
   if (next) open(next, { focus: true });
-  else announce(isComplete ? "All segments of this queue are decided" : "All segments that were read are decided; more are on the way");
+  else notice(isComplete ? "All segments of this queue are decided" : "All segments that were read are decided; more are on the way");
 }
 
 // --- a text that the person writes
@@ -286,6 +295,7 @@ async function open(row, { focus = false } = {}) {
     keepDraft(current, writing.value);
     writing = null;
   }
+  if (row !== current && byId("offer").dataset.told) offer("");
   [current, chosen, readable, view] = [row, null, null, "changes"];
   byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
@@ -357,7 +367,8 @@ function showProgress() {
   const bar = byId("bar");
   if (!isComplete) all = Math.max(all, changed);
   [bar.max, bar.value] = [Math.max(1, all), done];
-  byId("progress").textContent = all === 0 ? "no segment was changed" : `${done.toLocaleString("en")} of ${counted(all, "changed segment")} decided`;
+  byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided`;
+  showOpen();
 }
 
 function haystack(row) {
@@ -397,13 +408,18 @@ function change(changes) {
   if (matching.length === 0) words = "No segment is like that";
   const isAll = Object.entries(DEFAULTS).every(([name, value]) => state[name] === value);
   byId("clear").hidden = isAll;
-  const open = matching.reduce((sum, row) => sum + (row.decided === "all" ? 0 : 1), 0);
-  byId("together").hidden = isAll && open === 0;
-  byId("decide-all").hidden = open === 0;
-  byId("decide-all").textContent = `Decide all ${open.toLocaleString("en")} …`;
+  showOpen();
   showInAddress(isAll);
   byId("hits").textContent = isComplete ? words : `${words}; reading the rest of ${total.toLocaleString("en")}`;
   showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
+}
+
+/** How many segments of the queue the button decides on together. */
+function showOpen() {
+  const open = openRows("accept").length;
+  byId("together").hidden = byId("clear").hidden && open === 0;
+  byId("decide-all").hidden = open === 0;
+  byId("decide-all").textContent = `Decide all ${open.toLocaleString("en")} …`;
 }
 
 /** Filters and order are in the address, for those who come back or share it. The address's secret never is. */
@@ -449,7 +465,7 @@ function step(by) {
   const place = matching.indexOf(current);
   const row = matching[place < 0 ? 0 : place + by];
   if (row) open(row, { focus: true });
-  else announce(by > 0 ? "This is the end of the queue" : "This is the beginning of the queue");
+  else notice(by > 0 ? "This is the end of the queue" : "This is the beginning of the queue");
 }
 
 /** The next or previous edit of the segment, without a decision. */

@@ -180,7 +180,9 @@ def make_app(review: ReviewQueue, access: PageAccess) -> FastAPI:
     _guard_requests(app, access)
     _answer_errors(app)
     _add_files(app)
-    app.include_router(_routes(review, access))
+    app.include_router(_reading_routes(review, access), prefix="/api")
+    app.include_router(_gate_routes(review), prefix="/api")
+    app.include_router(_deciding_routes(review), prefix="/api")
     return app
 
 
@@ -244,13 +246,12 @@ def _add_files(app: FastAPI) -> None:
         app.add_route(path, file)
 
 
-def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
-    """What the page's scripts request."""
-    routes = APIRouter(prefix="/api")
+# -- what the page's scripts request
 
-    def segment(run: int, position: int) -> PlainData:
-        result, version = review.segment(run, position)
-        return {"run": run, "position": position, **segment_data(result), **status_data(result, version)}
+
+def _reading_routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
+    """The queue and its segments."""
+    routes = APIRouter()
 
     @routes.post("/enter")
     async def enter() -> PlainData:
@@ -277,13 +278,36 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
 
     @routes.get("/segments/{run}/{position}")
     async def show(run: int, position: int) -> PlainData:
-        return segment(run, position)
+        return _whole_segment(review, run, position)
+
+    return routes
+
+
+def _whole_segment(review: ReviewQueue, run: int, position: int) -> PlainData:
+    result, version = review.segment(run, position)
+    return {"run": run, "position": position, **segment_data(result), **status_data(result, version)}
+
+
+def _gate_routes(review: ReviewQueue) -> APIRouter:
+    """The gates of the runs. This takes seconds, so it isn't async: it runs in another thread, with its own store."""
+    routes = APIRouter()
 
     @routes.get("/gates")
     def gates() -> list[PlainData]:
-        # This takes seconds. It is not async, so it runs in another thread, which needs its own store.
         with open_existing(Path(review.store.database.path)) as store:
             return [{"run": name, **gate_data(store, name)} for name in review.names]
+
+    @routes.get("/worth-labelling")
+    def worth_labelling() -> list[list[str]]:
+        with open_existing(Path(review.store.database.path)) as store:
+            return [worth_labelling_of(store, name) for name in review.names]
+
+    return routes
+
+
+def _deciding_routes(review: ReviewQueue) -> APIRouter:
+    """Decisions, and the check of a text before it is one."""
+    routes = APIRouter()
 
     @routes.post("/check")
     async def check(request: CheckRequest) -> PlainData:
@@ -298,8 +322,9 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
         try:
             number = review.decide(run, position, decision, version=request.version, seen=request.seen)
         except DecidedElsewhere as error:
-            return JSONResponse({"error": str(error), "segment": segment(run, position)}, 409)
-        return JSONResponse({"made": number, **segment(run, position)})
+            segment = _whole_segment(review, run, position)
+            return JSONResponse({"error": str(error), "segment": segment}, 409)
+        return JSONResponse({"made": number, **_whole_segment(review, run, position)})
 
     @routes.post("/decide-all")
     async def decide_all(request: BatchRequest) -> Response:
@@ -308,12 +333,6 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
             decisions = [Decision(segment="", **decision.model_dump()) for decision in asked.decisions]
             batch.append(SegmentDecisions(asked.position, asked.version, asked.seen, decisions))
         return JSONResponse(review.decide_all(request.run, batch))
-
-    @routes.get("/worth-labelling")
-    def worth_labelling() -> list[list[str]]:
-        # As /gates.
-        with open_existing(Path(review.store.database.path)) as store:
-            return [worth_labelling_of(store, name) for name in review.names]
 
     return routes
 

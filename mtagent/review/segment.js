@@ -221,7 +221,7 @@ function categoryInWords(category) {
   return category.charAt(0).toUpperCase() + category.slice(1).replaceAll("/", ": ").replaceAll(/[-_]/g, " ");
 }
 
-/** The two buttons of what is current. A button that is pressed already takes its decision back. */
+/** The two buttons of what is current. The one of the decision that counts takes it back. */
 function decideButtons(segment, number, decision, words) {
   const button = (verdict, key) => {
     const pressed = decision?.verdict === verdict;
@@ -232,7 +232,8 @@ function decideButtons(segment, number, decision, words) {
       else judge(verdict, number === null);
     };
     const label = number === null ? [] : element("span", { class: "unseen" }, ` edit ${number}`);
-    return buttonOf(act, { class: verdict, "data-focus": verdict, "aria-pressed": String(pressed) }, words[verdict], label, element("kbd", { "aria-hidden": "true" }, key));
+    const attributes = { class: pressed ? `${verdict} taken` : verdict, "data-focus": verdict };
+    return buttonOf(act, attributes, pressed ? "Take back" : words[verdict], label, !pressed && element("kbd", { "aria-hidden": "true" }, key));
   };
   return element("p", { class: "buttons" }, button("accept", "a"), button("reject", "r"));
 }
@@ -247,6 +248,7 @@ function nowPart(segment, about) {
   if (about === null) return wholeNow(segment);
   const { step, edit, judged } = editsOf(segment)[about.number - 1];
   const error = errorOf(step, edit);
+  const isSaid = edit.outcome === "rejected" && judged !== "" && step.edits.length === 1; // the step was judged for this edit alone
   return element(
     "section", { id: "now", class: "now", "aria-label": "Current edit" },
     element("p", { class: "head" }, element("strong", { id: "target" }, `Edit ${about.number} of ${segment.edits.length}`), " ", errorBadge(error), " ", decidedBadge(about.decision)),
@@ -255,8 +257,8 @@ function nowPart(segment, about) {
       element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, changeNodes(edit.old, edit.new, about.changes, ...about.codes)),
       error?.explanation && element("p", { dir: "auto" }, error.explanation),
       about.remark && element("p", { class: "remark" }, `This edit ${about.remark}.`),
-      edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
       element("p", { class: "small" }, `${inWords(edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${judged}`),
+      edit.detail && !isSaid && element("p", { class: "small", dir: "auto" }, edit.detail),
     ),
     decideButtons(segment, about.number, about.decision, { accept: "Accept", reject: "Reject" }),
   );

@@ -86,8 +86,9 @@ class _ReservedCall(Amount):
 class ServiceBudget(Budget):
     """What the models of a server may spend in all, on a day, and for a request.
 
-    A day and a request never wait for calls in flight. They reserve what such calls cost, or nothing while too few are
-    known: a limit below the worst case of a call would otherwise allow no call at all.
+    A day and a request never wait for calls in flight, and always have room for a first call. They reserve what the
+    known calls cost, and while none is known the input of the call: a limit below the worst case of a call would
+    otherwise allow one call at a time.
     """
 
     def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
@@ -121,9 +122,8 @@ class ServiceBudget(Budget):
         except BudgetSpent:
             self._refusals.labels("total").inc()
             raise
-        high = self.costs.high(kind, sent)
         account = REQUEST_ACCOUNT.get(None)
-        reservation = _ReservedCall(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
+        reservation = _ReservedCall(amount.dollars, amount.tokens, account, self._expected_dollars(kind, sent))
         try:
             self._check(reservation)
         except BudgetSpent:
@@ -144,6 +144,14 @@ class ServiceBudget(Budget):
             reserved.account.reserved -= reserved.expected
             reserved.account.spent += paid.dollars
 
+    def _expected_dollars(self, kind: CallKind | None, sent: int) -> float:
+        high = self.costs.high_of_few(kind, sent)
+        if high is not None:
+            return high.dollars
+        if kind is None:
+            return 0.0
+        return self.dollars_of_input(kind.model, sent)
+
     def _check(self, call: _ReservedCall) -> None:
         """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
         limit, account = self._limits.dollars_per_request, call.account
@@ -161,7 +169,7 @@ class ServiceBudget(Budget):
         self._refuse("day", limit, spent + self._reserved_today, call.expected)
 
     def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
-        if spent >= limit or spent + expected > limit:
+        if spent >= limit or (spent and spent + expected > limit):
             self._refusals.labels(period).inc()
             if period == "day":
                 self._last_refusal = today()
@@ -208,7 +216,7 @@ class Metrics:
         self.call_tokens = Counter("mtagent_model_tokens", "Tokens by model", ["model", "direction"], **registry)
         self.call_dollars = Counter("mtagent_model_dollars", "Dollars by model", ["model"], **registry)
         self.resting = Gauge(
-            "mtagent_model_resting", "1 while a model is not asked, since it fails", ["model"], **registry
+            "mtagent_model_resting", "1 while a model is not called, because it fails", ["model"], **registry
         )
         self.budget_refusals = Counter(
             "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry

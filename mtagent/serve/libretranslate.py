@@ -77,7 +77,7 @@ def router(service: Service) -> APIRouter:
         service.check_size([text], [], [])
         code, _ = service.detected(text)
         if code == languages.UNKNOWN:
-            raise ServiceError(501, "this server cannot tell the language of the text")
+            raise ServiceError(501, "this server can't detect the language of the text")
         return JSONResponse([_detected(service, text, code)])
 
     @routes.post("/suggest", openapi_extra=_body_of(Suggestion))

@@ -59,6 +59,7 @@ _MOST_FIELDS = 1000
 _MOST_PAIRS_SHOWN = 10  # in the error for another pair
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 _MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
+_MANY_MT_FAILURES = 5
 CONCURRENCY = 256
 """Calls to a model at a time, if the operator sets no number. A server that turns calls away gets fewer."""
 _ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refused, Truncated)})
@@ -117,6 +118,7 @@ class Service:
         self.bodies = set[asyncio.Timeout]()
         """When the bodies that are being read must be complete."""
         self._in_flight = 0
+        self._mt_failures = 0  # in a row
         # An agent refuses these settings, and the service itself handles the languages.
         not_of_agent = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
         settings = config.model_dump(exclude_unset=True, exclude=not_of_agent)
@@ -209,6 +211,8 @@ class Service:
             problems.append("usage cannot be written to the state file")
         if isinstance(self.agent.budget, ServiceBudget):
             problems += self.agent.budget.problems
+        if self._mt_failures >= _MANY_MT_FAILURES:
+            problems.append(f"the MT system has failed on the last {self._mt_failures} texts")
         return problems
 
     def _count_cost(self, event: Event) -> None:
@@ -467,6 +471,10 @@ class Service:
         if self._translates and self._translator is None and not is_admitted:
             raise self._rest()
         (draft,) = await self._improve_until(end, [segment], "translate")
+        if draft.failed is None:
+            self._mt_failures = 0
+        elif self._translator is not None:
+            self._mt_failures += 1
         return draft
 
     def _rest(self) -> ServerPaused:

@@ -124,7 +124,7 @@ class _Unwritten:
 
 
 class State:
-    """The state in the file ``path``, or in memory without one; ``keep`` decides what is stored of texts.
+    """The state in the file ``path``, or in memory without one; ``keep`` decides in which form texts are stored.
 
     It belongs to one event loop. A thread writes to the file, so that the loop never waits for it.
     """
@@ -220,7 +220,7 @@ class State:
         return self._keep == "texts"
 
     def keep(self, key: str, chains: Iterable[Chain], state: str | None = None) -> None:
-        """Store what the operator keeps of ``chains``, with their state or another one."""
+        """Store ``chains`` in the form that the operator keeps, with their state or another one."""
         if self._keep == "none":
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -244,7 +244,7 @@ class State:
         await asyncio.shield(self._writing)
 
     async def _write(self) -> None:
-        """Write in one transaction, and tell the requests that wait for it."""
+        """Write in one transaction, and wake the requests that wait for it."""
         charges, self._charges = self._charges, []
         self._in_writing, self._unwritten = self._unwritten, _Unwritten()
         self._write_number += 1
@@ -293,7 +293,7 @@ class State:
         return refusals
 
     def _open_again(self, path: Path) -> str:
-        """Open the file that is now at ``path``, and return what became of the former one.
+        """Open the file that is now at ``path``, and return the fate of the former one.
 
         If it was deleted, it is written again: SQLite still has it open, with all that it held.
         """
@@ -324,7 +324,7 @@ class State:
             copy.unlink(missing_ok=True)
 
     def _note(self, failure: str | None) -> None:
-        """Report a write that failed, and the first one that succeeds again; the log has each problem once."""
+        """Report a failed write, and the first successful one after it; the log has each problem once."""
         if failure is not None:
             self.failed_writes += 1
         if failure == self.problem:
@@ -359,7 +359,7 @@ class State:
     # -- texts
 
     def _kept(self, text: str | None) -> str | None:
-        """``text`` as it is stored: itself, or its keyed hash."""
+        """The stored form of ``text``: itself, or its keyed hash."""
         if text is None or self._keep == "texts":
             return text
         return hmac.new(self._file.salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
@@ -466,7 +466,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _remove_log(path: Path) -> None:
-    """Remove what SQLite wrote next to a file that is no longer at ``path``: it would add that to the new file."""
+    """Remove SQLite's files next to a file that is no longer at ``path``: SQLite would apply them to the new file."""
     for suffix in ("-wal", "-shm"):
         _beside(path, suffix).unlink(missing_ok=True)
 

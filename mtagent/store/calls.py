@@ -162,7 +162,7 @@ class CallLog:
         return Usage.total(usage for _, usage in self.usages(run_id))
 
     def usages(self, run_id: int) -> list[tuple[str, Usage]]:
-        """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
+        """The same by model, separately for calls with a price, without a price, and without counts."""
         rows = self._database.query(_USAGE, (run_id,))
         with self._database.intact("the calls of a run"):
             return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
@@ -177,8 +177,8 @@ class CallLog:
             last = rows[-1][0]
 
     def overview(self, run_id: int, most: int) -> CallOverview:
-        """What the calls of a run took: ``totals`` by purpose and model, the ``slowest`` and the ``most_expensive``
-        ones, at most so many, and the ``causes`` for which requests were sent again.
+        """The calls of a run: ``totals`` by purpose and model, at most ``most`` of the ``slowest`` and the
+        ``most_expensive``, and the ``causes`` for which requests were sent again.
         """
         overview: CallOverview = {}
         with self._database.reading("the calls of a run") as connection:
@@ -224,10 +224,10 @@ class CallLog:
         return {key for (key,) in rows}
 
     def forget_unfinished(self, run_id: int, after: int, failed: Iterable[int] = ()) -> Usage:
-        """The chains of all segments are begun again that are neither finished nor at the positions ``failed``.
+        """Forget failed calls of unfinished segments, except at the positions ``failed``: their chains restart.
 
-        Their failed calls since the call ``after`` will be recorded again, as the same replies are read again. Attempts
-        of a call that succeeded stay: that call is recalled. Returns the usage of the calls that were forgotten.
+        These are the calls since the call ``after``. They will be recorded again when the same replies are read again.
+        Attempts of a call that succeeded stay: that call is recalled. Returns the usage of the forgotten calls.
         """
         self._accounted.clear()
         self._recalled.clear()

@@ -30,7 +30,7 @@ _LOCK_SECONDS = 0.3  # a listing of the runs tries each lock for a moment: that 
 _SHOWN = 60
 
 _LONGEST_FOLDER = 200
-"""Characters of a run's name in the name of its folder; a file system takes 255 with what is around it."""
+"""Characters of a run's name in the name of its folder; a file system takes 255, including the characters around it."""
 
 
 def default_path() -> Path:
@@ -191,7 +191,7 @@ class Store:
         raise AssertionError
 
     def outside(self) -> Usage:
-        """What was paid for outside of runs, by ``Agent(store=…)``."""
+        """The usage outside of runs, by ``Agent(store=…)``."""
         return self.calls.usage(OUTSIDE)
 
     def runs(self) -> list[RunSummary]:
@@ -203,7 +203,7 @@ class Store:
         return [name for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
 
     def newest(self, kind: RunKind) -> str:
-        """The name of the run of this kind that was worked on last. Raises :class:`StoreError` without one."""
+        """The name of the latest run of this kind. Raises :class:`StoreError` if the store has none."""
         sql = "SELECT name FROM runs WHERE kind = ? ORDER BY updated DESC, id DESC LIMIT 1"
         rows = self.database.query(sql, (kind,))
         if not rows:
@@ -359,10 +359,10 @@ def _canonical(what: str, values: dict[str, Any]) -> str:
 
 
 def _parsed(stored: str) -> dict[str, Any]:
-    """Settings or inputs as they were given. Raises :class:`ValueError` and the like for what are none."""
+    """Settings or inputs as they were given. Raises :class:`ValueError` and the like for other data."""
     values = json.loads(stored)
     if not isinstance(values, dict):
-        raise TypeError(f"{values!r:.40} are no settings")
+        raise TypeError(f"{values!r:.40} aren't settings")
     return values
 
 

@@ -1,9 +1,9 @@
 """Two texts side by side: the words that they share, in order or not, and the sentences that translate each other.
 
 :func:`match` aligns words. :func:`pairs` aligns the sentences of a translation with those of its source, by their
-lengths and by what they share, after Gale and Church (1993), with a text in between: what a sentence of the source
-became in the text before is looked for in the text after. It works for any language. :class:`Rewording` tells how an
-edit reworded a sentence.
+lengths and shared words, after Gale and Church (1993), with a text in between: the words for a source sentence in the
+text before are searched in the text after. It works for any language. :class:`Rewording` describes how an edit reworded
+a sentence.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
 
 
 def difference(before: str, after: str) -> tuple[str, str]:
-    """What is between the common beginning and the common end of two texts."""
+    """The parts between the common beginning and the common end of two texts."""
     head, tail = shared_ends(before, after)
     return before[head : len(before) - tail], after[head : len(after) - tail]
 
@@ -107,7 +107,7 @@ def stems(text: str) -> list[str]:
 
 @remembered
 def names(text: str) -> tuple[str, ...]:
-    """What a translation leaves as it is: names in Latin letters, numbers, pictures, question marks."""
+    """The words and marks that a translation keeps: names in Latin letters, numbers, pictures, question marks."""
     return tuple(_NAME.findall(text.casefold().translate(_MARKS)))
 
 
@@ -149,9 +149,9 @@ class _Side:
 
 
 def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
-    """The sentences of ``source`` in order, one or a few at a time, with what stands for them before and after.
+    """The sentences of ``source`` in order, one or a few at a time, with their counterparts before and after.
 
-    Empty where a text has no words, and for texts of very many sentences.
+    Empty if a text has no words, or too many sentences.
     """
     original, old, new = _Side(source), _Side(before, lang), _Side(after, lang)
     asked, given, kept = len(original.parts), len(old.parts), len(new.parts)
@@ -175,7 +175,7 @@ def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
         return min(lefts), max(rights)
 
     def shared(low: int, high: int, left: int, right: int) -> float:
-        """The share of what became of the sentences before that is in those after, or the other way round."""
+        """The share of the sentences before that the sentences after contain, or the other way round."""
         mine, there = old.grams(*span(low, high)), new.grams(left, right)
         return len(mine & there) / max(1, min(len(mine), len(there)))
 
@@ -263,7 +263,7 @@ def _first_word(text: str) -> tuple[str, ...]:
 # -- how a sentence was reworded
 
 OVERLONG, LONG_ENOUGH = 1.25, 0.8
-"""A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
+"""A text before with this many times its source's letters has surplus to remove; the text after needs this many."""
 WIDEST_GAP, NEW_WORDS = 0.25, 0.1
 """A sentence was reworded, not cut, if no gap in it is wider, by letters, and more of it is new."""
 CIRCLING, CIRCLE_KEPT = 0.25, 0.75
@@ -279,7 +279,7 @@ _LETTER = regex.compile(r"\p{L}")
 
 
 def had_surplus(source: str, before: str, after: str) -> bool:
-    """Whether ``before`` says more than ``source``, and ``after`` still says enough."""
+    """Whether ``before`` is much longer than ``source``, and ``after`` is long enough."""
     source_size = letters(source)
     return letters(before) >= OVERLONG * source_size and letters(after) >= LONG_ENOUGH * source_size
 
@@ -299,14 +299,14 @@ class Rewording:
 
     @property
     def keeps_content(self) -> bool:
-        """Whether nothing tells the shorter sentence from one that says the same."""
+        """Whether the shorter sentence may have the same content."""
         return self.is_in_other_words or self.is_rid_of_surplus or self.is_short_phrase
 
     @property
     def is_in_other_words(self) -> bool:
-        """Whether the sentence is in other words all along, and ends as a sentence does.
+        """Whether the sentence has other words throughout, and ends like a sentence.
 
-        What is merely cut has its gap in one place, and no new words: "in case you should have any difficulties, please
+        A mere cut has its gap in one place, and no new words: "in case you should have any difficulties, please
         do not hesitate to write" and "if you have any problems, please write" differ everywhere.
         """
         has_new_words = self._new_letters >= NEW_WORDS * self._size_before
@@ -314,9 +314,9 @@ class Rewording:
 
     @property
     def is_rid_of_surplus(self) -> bool:
-        """Whether the sentence before said far more than its source, and a new version says as much as the source.
+        """Whether the sentence before was far longer than its source, and a new version is as long as the source.
 
-        Surplus is also what goes round in circles. A new version has other words, and reaches the end of the sentence.
+        Circular repetition is also surplus. A new version has other words, and reaches the end of the sentence.
         """
         source, before, after = self._pair.text_source, self._pair.text, self._pair.text_after
         neighbours = list(pairwise(self._old))
@@ -344,7 +344,7 @@ class Rewording:
 
     @property
     def is_another_text(self) -> bool:
-        """Whether few of the words stood in the text before, so that nothing but the length tells of a loss.
+        """Whether few of the words were in the text before, so that only the length can show a loss.
 
         A proverb may become another proverb.
         """

@@ -1,4 +1,4 @@
-"""What is wrong with a text as a translation of its source, without a text before: marks, their pairs, doubled words.
+"""Faults of a text as a translation of its source, without a text before: marks, their pairs, doubled words.
 
 The guards over edits refuse new faults (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks all.
 """
@@ -19,13 +19,13 @@ from mtagent.text.units import quantities, units_named
 from mtagent.text.word_lists import word_lists, words_by_language
 
 Check = Callable[[Segment, str], Iterable[str]]
-"""``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
+"""``check(segment, text)`` names, with repeats, the faults of ``text`` as a translation of the source."""
 
 Marks = Sequence[scripts.Mark] | Sequence[markup.Tag]
 
 
 def keys(marks: Marks) -> Counter[str]:
-    """How often each mark is there."""
+    """How often each mark occurs."""
     return Counter(mark.key for mark in marks)
 
 
@@ -57,7 +57,7 @@ def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
 
 
 def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message | None = None) -> Iterator[str]:
-    """What is wrong with ``text`` as an ICU message that translates ``source``, besides its placeholders."""
+    """Faults of ``text`` as an ICU message that translates ``source``, besides its placeholders."""
     if message := icu.readable(text):
         yield from icu.form_faults(source, message, lang, before)
     else:
@@ -269,7 +269,7 @@ _FEWEST_MARKS = 2
 
 
 def _mismatched_quotes(text: str) -> list[str]:
-    """The quotations of ``text`` that open in one style and close in another, as far as that is certain."""
+    """The quotations of ``text`` that certainly open in one style and close in another."""
     if scripts.alphabet(text).isdisjoint(_CLOSED_BY):
         return []
     opened: list[str] = []
@@ -540,7 +540,7 @@ def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
 
 
 def white_space(text: str) -> dict[str, str | int]:
-    """The white space that must stay, by what a complaint calls it."""
+    """The white space that must stay, by its name in complaints."""
     lead = text[: len(text) - len(text.lstrip())]
     trail = text[len(text.rstrip()) :] if len(lead) < len(text) else ""
     return {
@@ -551,7 +551,7 @@ def white_space(text: str) -> dict[str, str | int]:
 
 
 def same_white_space(segment: Segment, text: str) -> Iterator[str]:
-    """White space at both ends and tabs are those of the source."""
+    """White space at both ends and tabs are as in the source."""
     in_source = white_space(segment.source)
     for name, value in white_space(text).items():
         if value != in_source[name]:
@@ -585,7 +585,7 @@ _MARK_NAMES = {"?": "question mark", ":": "colon", "…": "ellipsis"}
 
 
 def _last_mark(text: str, lang: str) -> str:
-    """The mark that ends the text, in its ASCII or shortest form; empty without one."""
+    """The mark that ends the text, in its ASCII or shortest form; empty if none does."""
     match = _LAST_MARK.search(text[-20:])
     if match is None:
         return ""
@@ -643,4 +643,4 @@ STRING_CHECKS: dict[str, Check] = {
     "length": similar_length,
     "markdown": markdown,
 }
-"""The checks that ``mtagent check`` adds to those of the evaluator ``rules``."""
+"""The checks that ``mtagent check`` adds to the evaluator ``rules``."""

@@ -27,29 +27,29 @@ LENGTH_LIMIT = 1.6
 SMALL_ADDITION = 16
 """Letters and spaces that an edit may add in one place without a closer look."""
 SLACK = 40
-"""Letters that a text may grow by whatever its length: one word may become three."""
+"""Letters that a text of any length may grow by: one word may become three."""
 ADDED_PIECE = 12
-"""Letters of a first or last sentence from which it is a remark if the text before is whole without it."""
+"""A first or last sentence of this many letters or more is a remark if the others cover the text before."""
 KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
-"""Share of a piece, by groups of letters, that the text before must have so that the piece isn't a remark: for a piece
-next to the text, and for one that replaces it."""
+"""A piece isn't a remark if the text before has this share of it, by groups of letters: for a piece next to the text,
+and for a piece that replaces it."""
 COVERED = 0.85
 """Share of the text before that the pieces besides a remark have."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
-"""Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
-one. A sentence that may be the translation of the source's must do more, since everyday words name two of them."""
+"""An extra sentence is a remark if it mentions this many topics of remarks that source and text before don't mention. A
+sentence that may translate the source must mention more, because everyday words name two of the topics."""
 WITHOUT_IT, WITHOUT_LEAD = 0.7, 0.5
-"""Share of the source's letters that the other sentences have where one of them is too many, and those behind a colon
-where what stands before it is."""
+"""If one sentence is extra, the others have this share of the source's letters; if the words before a colon are extra,
+the text after the colon has the second share."""
 UNCHANGED = 0.35
-"""Share of the letters of a source that denies something from which "no changes" may be its translation."""
+""""No changes" may translate a source that denies something if it has this share of the source's letters."""
 FEWEST_WORDS, LONGEST_REMARK, LONGEST_LEAD = 4, 150, 60
-"""Without a text before: the words of a source from which a text may be a mere remark, and the letters that a remark
-may have, and that it may have before a colon."""
+"""Without a text before: the fewest words of a source whose text may be a mere remark, the most letters of a remark,
+and the most letters before a colon."""
 MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
-"""Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
-source's letters that must be left without them."""
+"""The most pieces of a remark before a text; the most pieces of a text that is searched for remarks to remove; and the
+share of the source's letters that must be left after that."""
 
 _LISTS = word_lists("commentary")
 _FENCE = regex.compile(r"```|~~~")
@@ -104,9 +104,9 @@ _DECLINES = regex.compile(
 
 @remembered
 def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
-    """Complaints about what ``text`` says beyond a translation of ``source``, without a text before it.
+    """Complaints about additions to a translation of ``source`` in ``text``, without a text before it.
 
-    Only signs that real translations practically never have: a code fence, a model's tag, a text that speaks of its own
+    Only signs that real translations practically never have: a code fence, a model's tag, a text that mentions its own
     translation or declines to help. Signs that the source has too, in any language, are fine.
     """
     complaints = []
@@ -128,7 +128,7 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
 
 
 def _declined(source: str, text: str, lang: str) -> str:
-    """What declines to help in ``text``, in English or in its first sentences, if ``source`` says nothing alike."""
+    """The words of ``text`` that decline to help, in English or its first sentences, unless ``source`` does so."""
     refusal = _DECLINES.search(text)
     if refusal and not _DECLINES.search(source):
         may_say = may_say_no_help if refusal["help"] else may_say_no_service
@@ -139,10 +139,10 @@ def _declined(source: str, text: str, lang: str) -> str:
 
 
 def _remark(source: str, text: str, lang: str) -> str:
-    """A piece of ``text`` that speaks of nothing but the text, where ``source`` says nothing of the kind; or none.
+    """A piece of ``text`` that is only about the text itself, unless the source has such words; or ``""``.
 
-    It is one for certain if the rest of the text says all that the source does. Where it may be a translation of the
-    source, it must speak of more.
+    The piece is certainly a remark if the rest of the text covers the whole source. If it may be a translation of the
+    source, it must mention more topics.
     """
     if len(words(source)) < FEWEST_WORDS:
         return ""
@@ -153,9 +153,9 @@ def _remark(source: str, text: str, lang: str) -> str:
 
 
 def _remark_on_text(source: str, text: str, lang: str) -> str:
-    """The same for a source that speaks of no change or mistake.
+    """The same for a source that mentions no change or mistake.
 
-    What the source asks for is looked up last: most texts have nothing that may be a remark.
+    The requests of the source are looked up last, because most texts have nothing that may be a remark.
     """
     parts = pieces(text, lang)
     is_longer = len(parts) > len(pieces(source))
@@ -246,7 +246,7 @@ _SPOKEN = {"an opening remark": _OPENING, "a remark to the user": _ASIDE}
 
 
 def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tuple[str, ...]:
-    """Complaints about what ``after`` newly says beyond a translation of ``source``; ``()`` = fine.
+    """Complaints about new additions in ``after`` to a translation of ``source``; ``()`` = fine.
 
     These are remarks around or in place of the text, labels, notes, code fences, lists of alternatives, reasoning, and
     a text that is far longer than both ``source`` and ``before``. What ``source`` or ``before`` has too is fine.
@@ -288,7 +288,7 @@ def _new(sign: regex.Pattern[str], source: str, before: str, after: str) -> list
 
 
 class Remarks:
-    """The pieces of a text after: its sentences, and what stands before a colon. Which of them say something new?"""
+    """The pieces of a text after: its sentences, and the words before a colon. Which of them are new remarks?"""
 
     def __init__(self, source: str, before: str, after: str, lang: str) -> None:
         self.source, self.before, self.after = source, before, after
@@ -304,7 +304,7 @@ class Remarks:
         self._has_fewer = len(self.pieces) < min(source_pieces, pieces_before)
 
     def complaints(self) -> Iterator[str]:
-        """What the edit added beyond the text, by signs, by what it speaks of, and by its place."""
+        """The edit's additions to the text, recognised by signs, topics and place."""
         limit = KEPT_OF_REMARK if self._has_more else KEPT_IN_PLACE
         new = [index for index in range(len(self.pieces)) if self._kept(index) < limit]
         for name, sign in _SPOKEN.items():
@@ -345,7 +345,7 @@ class Remarks:
         return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
 
     def _is_on_text(self, index: int, usual: frozenset[str]) -> bool:
-        """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
+        """Whether the piece is about the text; one that may be a translation must mention more topics."""
         piece = self.pieces[index]
         new = subjects(piece) - usual
         if self._has_fewer or (self._has_more and self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])):
@@ -360,7 +360,7 @@ class Remarks:
         return self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])
 
     def _lead(self, new: Sequence[int]) -> int:
-        """How many pieces lead in the text, the last of them with a colon that neither source nor text before has."""
+        """How many pieces introduce the text, the last of them with a colon that source and text before don't have."""
         source_colons, colons_before, colons = (
             len(_COLON.findall(text)) for text in (self.source, self.before, self.after)
         )
@@ -423,7 +423,7 @@ def _count_talk(parts: Sequence[str]) -> int:
 
 
 def bare(source: str, text: str, lang: str = "") -> str:
-    """``text`` without the remarks at its two ends, if what is left may be a whole translation of ``source``."""
+    """``text`` without the remarks at its two ends, if the rest may be a whole translation of ``source``."""
     parts = pieces(text, lang)
     if len(parts) > MOST_PIECES:
         return text
@@ -450,7 +450,7 @@ def bare(source: str, text: str, lang: str = "") -> str:
 
 
 def _end_of_first_remarks(parts: Sequence[str], are_remarks: Sequence[bool]) -> int:
-    """How many of the first ``parts`` are remarks, or stand between them: most must be, or the last end in a colon."""
+    """How many first ``parts`` are remarks or between them: most must be remarks, or the last end in a colon."""
     end = 0
     for index in range(min(MOST_REMARKS, len(parts))):
         if are_remarks[index]:
@@ -464,8 +464,8 @@ def _end_of_first_remarks(parts: Sequence[str], are_remarks: Sequence[bool]) -> 
     return end
 
 
-# -- the words by which a text speaks of itself: of its translation, its wording and what was changed, in 40 languages.
-# A word counts whatever the language of the text, and what the source speaks of in any language excuses it.
+# -- the words with which a text refers to itself: its translation, its wording and its changes, in 40 languages.
+# A word counts in a text of any language, and is excused if the source has the same topic in any language.
 
 _TEXTS_KEPT = 128  # of the texts at work at a time: each is looked at several times on its way through a chain
 
@@ -487,8 +487,8 @@ def on_translating(text: str) -> list[regex.Match[str]]:
 
 @cache
 def about() -> dict[str, regex.Pattern[str]]:
-    """What remarks on a translation speak of, besides translating: its wording, whether it is good, mistakes, a change,
-    the need of one, and what the writer asks for or regrets."""
+    """The topics of remarks on a translation, besides translating: its wording, its quality, mistakes, changes, the
+    need for a change, and the writer's requests or regrets."""
     return _patterns(_TALK["about"])
 
 
@@ -515,10 +515,10 @@ _THIS_SENTENCE = regex.compile(words_or_parts(_TALK["this_sentence"]), regex.IGN
 
 
 def speaks_of_text(text: str, new: frozenset[str]) -> bool:
-    """Whether ``text`` cannot but speak of itself, by those of its :func:`subjects` that are ``new``.
+    """Whether ``text`` must be about itself, by those of its :func:`subjects` that are ``new``.
 
-    These are three of them, wording and change among them: that a sentence, text or offer is right or needed is said in
-    any text. Two are enough where a sentence is called this one, or where a text is said to have no mistakes.
+    That takes three, wording and change among them: any text may call a sentence, text or offer right or needed. Two
+    are enough if the text mentions "this sentence", or that a text has no mistakes.
     """
     if "wording" not in new:
         return False
@@ -541,7 +541,7 @@ def denies(source: str) -> bool:
 
 
 def says_unchanged(text: str) -> bool:
-    """Whether ``text`` says of itself, and next to nothing else, that it needs no change or has no mistake."""
+    """Whether ``text`` says little more than that it needs no change or has no mistake."""
     if len(text) > _LONGEST_BARE:
         return False
     denied = list(_NOT.finditer(text))
@@ -598,10 +598,10 @@ def may_say_no_service(source: str) -> bool:
 
 
 def declines(source: str, text: str) -> bool:
-    """Whether ``text`` regrets that it cannot do what was requested, where ``source`` speaks of nothing of the kind.
+    """Whether ``text`` regrets that it can't do what was requested, unless ``source`` does so, too.
 
-    Software regrets that it cannot process a request where its source merely says that it failed. That it cannot help
-    is what it says of itself, and only a source about help, or about what the writer cannot do, says so too.
+    Translations of software may regret that a request can't be processed if the source only says that it failed. "I
+    can't help" is about the writer, and must come from a source about help or about something the writer can't do.
     """
     if not _REGRET.search(text) or not _INABILITY.search(text):
         return False

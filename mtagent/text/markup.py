@@ -1,6 +1,6 @@
-"""What must survive an edit besides numbers: placeholders, tags, links, Markdown, brackets and quotes.
+"""Marks that must survive an edit, besides numbers: placeholders, tags, links, Markdown, brackets and quotes.
 
-:func:`inline_codes` lists what a page shows as units.
+:func:`inline_codes` lists the units that a page shows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Pair(NamedTuple):
 def _brace_marks(text: str) -> list[Mark]:
     """Simple placeholders in braces, and ICU plurals and selects as one mark each.
 
-    Of MediaWiki's ``{{PLURAL:$1|file|files}}`` name and argument are the key: each language has forms of its own.
+    Of MediaWiki's ``{{PLURAL:$1|file|files}}`` name and argument are the key, because forms differ by language.
     """
     pairs: list[_Pair] = []
     opened: list[int] = []
@@ -224,7 +224,7 @@ SPELLED_OUT = frozenset({"comparison", "number", "shortcut"})
 
 
 class Literal(NamedTuple):
-    """What is written alike in any language; ``kind`` is the group of the pattern that found it, or ``shortcut``."""
+    """Text that is equal in any language; ``kind`` is the group of the pattern that found it, or ``shortcut``."""
 
     kind: str
     key: str
@@ -293,7 +293,7 @@ _TAG = regex.compile(
     flags=regex.VERBOSE,
 )
 NUMBERED_TAG = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
-"""What stands for an inline tag of a localization file: ``<1>``, ``</1>`` or ``<2/>``."""
+"""The placeholder of an inline tag of a localization file: ``<1>``, ``</1>`` or ``<2/>``."""
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
@@ -342,12 +342,12 @@ _REMARK = regex.compile(r"<\p{L}{4,}+(?: [\p{L} ]++)?+/>")
 
 
 def is_remark(key: str) -> bool:
-    """Whether a tag of this key is made of words, and not HTML or data: ``<laugh/>`` in a transcript."""
+    """Whether a tag with this key has words and isn't HTML or data: ``<laugh/>`` in a transcript."""
     return _REMARK.fullmatch(key) is not None
 
 
 def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
-    """What is wrong with the nesting of tags: unclosed, crossed and stray ones."""
+    """Faults in the nesting of tags: unclosed, crossed and stray ones."""
     faults: list[str] = []
     stack: list[str] = []
     opened: Counter[str] = Counter()
@@ -404,7 +404,7 @@ _SPACED_URL = regex.compile(r"(?::\s++/\s*+/|:\s*+/\s++/|\bwww\s*+\.\s|\bwww\s\.
 
 @remembered
 def unspaced_urls(text: str) -> str:
-    """``text`` without any white space if it has URLs with spaces inside, as tokenisers write them; else nothing."""
+    """``text`` without any white space if it has URLs with spaces inside, as tokenisers write them; else ``""``."""
     return _SPACES.sub("", text) if _SPACED_URL.search(text) else ""
 
 
@@ -530,7 +530,7 @@ _CHARACTER = regex.compile(r"\X")
 
 
 class InlineCode(NamedTuple):
-    """``text[start:end]`` is no words but syntax, which people keep or move as a whole; ``meaning`` explains it."""
+    """``text[start:end]`` is syntax, which people keep or move as a whole; ``meaning`` explains it."""
 
     start: int
     end: int
@@ -541,7 +541,7 @@ class InlineCode(NamedTuple):
 def inline_codes(text: str) -> tuple[InlineCode, ...]:
     """Tags, placeholders, the syntax of ICU messages, Markdown and addresses, in order and without overlaps.
 
-    Of an ICU plural or select the words inside its forms are no code.
+    The words inside the forms of an ICU plural or select aren't code.
     """
     return tuple(_inline_codes(text, 0))
 

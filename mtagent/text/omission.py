@@ -1,6 +1,6 @@
 """What an edit of a translation dropped; deterministic, without a model.
 
-:func:`lost` compares source, text before and text after an edit. ``docs/explanation/safety.md`` tells how it decides.
+:func:`lost` compares source, text before and text after an edit. ``docs/explanation/safety.md`` explains the rules.
 :mod:`mtagent.text.commentary` finds what an edit added that isn't a translation.
 """
 
@@ -64,7 +64,7 @@ class Stretch(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is lost even if a judge could be asked."""
+        """Whether it is lost even if a judge could decide."""
         return self.evidence > (0 if self.is_cut else SURE)
 
     @property
@@ -84,9 +84,9 @@ def lost(
 ) -> tuple[str, ...]:
     """Complaints about text of ``before`` that ``after`` lacks, with the lost text in quotes; ``()`` = fine.
 
-    A rewrite that keeps the content passes, and so does taking away what ``source`` never said. ``target_lang`` is a
-    BCP-47 code; it says how sentences end in languages that mark them unlike others (Greek, Thai, Lao). ``strictness``
-    is added to the evidence, in log-odds; what is then above 0 is a complaint. ``nearest`` is asked in doubtful cases.
+    A rewrite that keeps the content passes, and so does the removal of text that ``source`` never had. ``target_lang``
+    is a BCP-47 code; some languages mark the ends of sentences differently (Greek, Thai, Lao). ``strictness`` is added
+    to the evidence, in log-odds; evidence above 0 is a complaint. ``nearest`` is called in doubtful cases.
     """
     complaints = []
     for stretch in losses(source, before, after, target_lang, nearest):
@@ -103,7 +103,7 @@ def loss_evidence(
 
 
 def _strongest(stretches: Iterable[Stretch]) -> float:
-    """The strongest evidence of a loss; minus infinity without any."""
+    """The strongest evidence of a loss, or minus infinity."""
     return max((stretch.evidence for stretch in stretches), default=-inf)
 
 
@@ -164,10 +164,10 @@ class WordsKept:
         return kept >= WORDS_KEPT * len(of_stretch)
 
     def has_order_of(self, stretch: str) -> bool:
-        """Whether most of the words of ``stretch`` that stand side by side still do, as often as before, all along.
+        """Whether most pairs of neighbouring words of ``stretch`` are still neighbours, as often as before, throughout.
 
-        So it is where a sentence was joined to another, or a word of it replaced: the words alone may be elsewhere in
-        the text. What lost its words in one place is not all there.
+        This holds if a sentence was joined to another, or one of its words was replaced. Single words may also occur
+        elsewhere in the text. A stretch that lost its words in one place isn't complete.
         """
         neighbours = list(pairwise(words(stretch.casefold())))
         counts_before, counts_after = self._neighbours
@@ -184,7 +184,7 @@ class WordsKept:
     def has_moved_before_quotation(self, stretch: str) -> bool:
         """Whether ``stretch``, which follows a quotation, is said by new words directly before the quotation.
 
-        Who speaks may stand on either side: “Where is he?” she asked me → Asking me, she said: “Where is he?”
+        The speaker may be named on either side: “Where is he?” she asked me → Asking me, she said: “Where is he?”
         """
         stretch = stretch.lstrip("-–—, ")
         start = max(0, self._before.find(stretch))
@@ -287,7 +287,7 @@ def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest
 
 
 def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
-    """What is missing by sentence, or what was cut from the text as a whole, whichever is more certain.
+    """The missing sentences, or the cuts from the text as a whole, whichever is more certain.
 
     ``blocks`` is the number of paragraphs of which this is one.
     """
@@ -305,7 +305,7 @@ def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int 
 
 
 def is_small(before: str, after: str) -> bool:
-    """Whether what was taken away is too little to hold a sentence or half of one."""
+    """Whether the removed text is too short for a sentence or half of one."""
     removed, _ = difference(before, after)
     return len(removed) <= SMALL_EDIT and not ends_sentence(removed) and letters(removed) <= SMALL_EDIT
 
@@ -328,7 +328,7 @@ def is_mere_cut(removed: str, added: str) -> bool:
 
 
 def may_be_large(before: str, after: str) -> bool:
-    """Whether what is removed may be a large share of its line; a look that costs next to nothing."""
+    """Whether the removed text may be a large share of its line; a cheap check."""
     head, tail = shared_ends(before, after)
     end = len(before) - tail
     line_end = before.find("\n", end)
@@ -337,9 +337,9 @@ def may_be_large(before: str, after: str) -> bool:
 
 
 def cut(source: str, before: str, after: str) -> Stretch | None:
-    """What was cut out of ``before``, with evidence that rises by its share; ``None`` if that isn't a loss.
+    """The cut from ``before``, with evidence that rises with its share; ``None`` if it isn't a loss.
 
-    No loss: few letters, what the source never said (``before`` was over-long), and a phrase said twice.
+    No loss: few letters, text that the source never had (``before`` was too long), and a repeated phrase.
     """
     removed, added = difference(before, after)
     if not is_mere_cut(removed, added):
@@ -369,14 +369,14 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
 
 
 class Features(NamedTuple):
-    """What is known about one unit of ``before``, every value clipped to a small range."""
+    """The features of one unit of ``before``, each clipped to a small range."""
 
     missing: float
     """Share of the unit, by length, that has no counterpart in ``after``; below 0 if ``after`` is longer."""
     missing_amid_kept: float
-    """``missing`` times the share of the other units that is matched: in a small edit a hole says more."""
+    """``missing`` times the share of the other units that is matched: in a small edit a gap is stronger evidence."""
     short_here: float
-    """log(length by the source's sentence / length in ``after``), where the sentence counts tell which it is."""
+    """log(length by the source's sentence / length in ``after``), if the sentence counts identify the sentence."""
     missing_below_source: float
     """``missing`` times log(size of source / size of ``after``), in letters, at least 0: the whole lacks text too."""
     names_lost: float
@@ -398,9 +398,9 @@ ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
 """A gap is a loss by itself where the texts are more alike elsewhere, more letters are removed, and less is added."""
 _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
 LONGEST_ENDING = 6
-"""Letters by which a word may grow without saying more."""
+"""Letters by which a word may grow without a change of meaning."""
 BESIDE = 2
-"""Within how many kept words of a gap other words may say what is missing in it."""
+"""Within how many kept words of a gap other words may replace the missing ones."""
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
 
@@ -458,7 +458,7 @@ class Alignment:
         pairs = match(before.keys, after.keys)
         old, new = len(before.keys), len(after.keys)
         self._partner = partner = dict(pairs)
-        # At every cut in ``before``: where ``after`` goes on behind the last match, where the next match stands, and
+        # At every cut in ``before``: where ``after`` continues behind the last match, where the next match begins, and
         # the length of all matched words so far.
         self._left, self._right, self._matched = [0], [new] * (old + 1), [0]
         for index in range(old):
@@ -501,7 +501,7 @@ class Alignment:
         return stands <= REPLACED * self.before.size_of(low, high)
 
     def features(self, index: int) -> Features:
-        """What is known about the unit ``index`` of ``before``."""
+        """The features of the unit ``index`` of ``before``."""
         text, low, high = self.before.units[index]
         size = self.before.size_of(low, high)
         stands = self.after.size_of(self._left[low], self._right[high])
@@ -526,7 +526,7 @@ class Alignment:
         )
 
     def _grown_beside(self, gap: Gap) -> int:
-        """The letters by which the words on either side of the ``gap`` grew: a compound may say what is gone.
+        """The letters by which the words on either side of the ``gap`` grew: a compound may contain the lost word.
 
         Wiederaufbau nach dem Sturm → Sturmerholung. An ending is no longer than a few letters.
         """
@@ -575,7 +575,7 @@ class Alignment:
         return Counter(pairwise(self.before.keys)), Counter(pairwise(self.after.keys))
 
     def _is_kept_or_surplus(self, low: int, high: int) -> bool:
-        """Whether the words aren't a loss: they stand elsewhere in ``after``, or the source never said them.
+        """Whether the words aren't a loss: they occur elsewhere in ``after``, or the source never had them.
 
         A repeat must stay, unless ``after`` has a unit for each of the source.
         """
@@ -602,7 +602,7 @@ def _clip(value: float, low: float, high: float) -> float:
 
 
 class Shortage(NamedTuple):
-    """What is known of a :class:`Pair`, every value clipped to a small range."""
+    """The features of a :class:`Pair`, each clipped to a small range."""
 
     short: float
     """log(length by the source / length in ``after``)."""
@@ -701,10 +701,10 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
 DOUBT = 1.0
 """Evidence that is not farther from 0 is doubtful."""
 MOST_SENTENCES = 20
-"""Most sentences of a paragraph whose meaning is asked for: it takes time."""
+"""The most sentences of a paragraph that are compared by meaning, because that takes time."""
 FARTHER_WEIGHT, FARTHER, MOST_FARTHER = 20.0, 0.05, 0.2
-"""What a sentence of the source that is farther from the text after than from the text before adds to the evidence, and
-how much farther is as likely a rewording as a loss. The cosines of qe-e5 lie between 0.7 and 1."""
+"""The weight of a source sentence that is farther from the text after than from the text before, and the distance
+at which a rewording is as likely as a loss. The cosines of qe-e5 lie between 0.7 and 1."""
 
 
 def weighed(

@@ -1,8 +1,8 @@
-"""Terms of a glossary and names: where a text has them, as they are written or inflected, and what is wrong with them.
+"""Terms of a glossary and names: where a text has them, as written or inflected, and the faults in their use.
 
-Two words are forms of one if Snowball gives them the same stem, the term loses no more than its last two letters, and
-what the word takes on is an ending of nouns. In a translation more is accepted: a verb, what both may be made of.
-Nothing is looked up: what changes within the word (mouse, mice), or in its first letters, is another word.
+Two words are forms of one word if Snowball gives them the same stem, the term loses at most its last two letters, and
+the word adds an ending of nouns. In a translation more is accepted: a verb, or a common base of both. No dictionary is
+used: words that differ in the middle (mouse, mice) or in their first letters are different words.
 
 Names that a translation keeps as its source has them (:class:`KeptNames`) are found letter by letter.
 """
@@ -42,7 +42,7 @@ _GERMANIC = frozenset(["af", "da", "de", "fy", "is", "lb", "nb", "nl", "nn", "no
 _FUSED = _SLAVIC | frozenset([
     "ar", "ca", "el", "en", "eo", "es", "fa", "fr", "gl", "he", "hi", "it", "lt", "lv", "ne", "pt", "ro", "sq", "ur",
 ])  # fmt: skip
-"""Languages whose words neither take chains of suffixes nor are joined to longer ones: what follows is an ending."""
+"""Languages without chains of suffixes and without compounds: the rest of a word is an ending."""
 _COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
 _CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
 _UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
@@ -57,12 +57,12 @@ _SLAVIC_ENDING = f"(?:[{_VOWEL}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о
 _SLAVIC_CHANGE = regex.compile(f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі")
 _CHANGES = dict.fromkeys(_SLAVIC, _SLAVIC_CHANGE)
 _CHANGES |= {lang: regex.compile(change) for lang, change in _LISTS["changes"].items()}
-"""What a word may lose and take on though Snowball gives it another stem; accents aside."""
+"""Letters that a word may lose and add even if Snowball gives it another stem; accents aside."""
 _NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
 """The same where Snowball does not know the language."""
 _ENDINGS = dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING))
 _ENDINGS |= {lang: regex.compile(ending) for lang, ending in _by_language(_LISTS["endings"]).items()}
-"""What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
+"""The endings of the same word with the same stem, without derived verbs and adjectives."""
 _ALTERNATIONS = _by_language(_LISTS["alternations"])
 """Letters that change within the words of a language."""
 _FLEETING = regex.compile(r"(?:ie|[eoеоё])(?=[^aeiouyąęóůíýаеиіїоуыэюя]$)")
@@ -137,7 +137,7 @@ def _variants(word: str, lang: str) -> Iterator[str]:
 
 
 def _cores(word: str, lang: str) -> tuple[str, str]:
-    """What is left of a Slavic word without its ending, in one spelling; and the same without a vowel that flees."""
+    """A Slavic word without its ending, in one spelling; and the same without a fleeting vowel."""
     stem = _INFLECTION.sub("", word)
     cores = []
     for core in (stem, _FLEETING.sub("", stem)):
@@ -248,7 +248,7 @@ def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
 
 
 def roots(word: str, lang: str) -> set[str]:
-    """How forms of ``word`` begin, accents aside. One that is not inflected has no root."""
+    """The beginnings of the forms of ``word``, accents aside. A word that isn't inflected has no root."""
     folded = _folded(word)
     if lang in _UNINFLECTED or not lang or not _LETTERS.fullmatch(folded):
         return set()
@@ -281,7 +281,7 @@ class Word(NamedTuple):
     start: int
     end: int
     gap: str
-    """What is between it and the word before; all white space is one space."""
+    """The characters between it and the word before; all white space is one space."""
 
 
 def words_of(text: str) -> tuple[Word, ...]:
@@ -330,7 +330,7 @@ def stands_at(
 
 
 def _same_case(term: str, word: str) -> bool:
-    """Whether ``word`` has the capitals of ``term`` as far as both go, and adds none."""
+    """Whether ``word`` has the capitals of ``term`` in their common part, and adds none."""
     if any(letter.isupper() for letter in word[len(term) :]):
         return False
     return all(letter.isupper() == other.isupper() for letter, other in zip(term, word, strict=False))
@@ -434,21 +434,21 @@ def _is_other_word(term: str, written: str, lang: str) -> bool:
 
 
 class Mentions(NamedTuple):
-    """How often a target term is in a translation: as a word of its own, and in all."""
+    """How often a target term is in a translation: as a separate word, and in all."""
 
     words: int
     all: int
 
     def lost(self, after: Mentions) -> bool:
-        """Whether no word of its own is left ``after`` a change, and no part of a compound has come for it."""
+        """Whether no separate word is left ``after`` a change, and no part of a compound replaces it."""
         return self.words > 0 and after.words == 0 and after.all < self.all
 
 
 def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> Mentions:
     """How often a translation has the term ``target``, inflected or not.
 
-    In Germanic and Uralic languages it may be a part of a compound, at its beginning or end; where words take chains
-    of suffixes, and where nothing is known of a language, it may go on.
+    In Germanic and Uralic languages it may be a part of a compound, at its beginning or end. In languages with
+    chains of suffixes, and in unknown languages, the word may continue.
     """
     plain = occurrences(target, text, lang, case_sensitive=case_sensitive, loose=True)
     forms = _verb_forms(target.strip(), lang)
@@ -511,7 +511,7 @@ def targets_of(segment: Segment) -> dict[str, list[Term]]:
 
 
 def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
-    """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
+    """The faults in the terms of ``text``. Of several targets of one source term any is right."""
     source_lang = language_of(segment.source_lang)
     targets = targets_of(segment)
     for term in segment.terms:

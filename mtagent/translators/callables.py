@@ -26,10 +26,11 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NamedTuple
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
 from langcodes import Language
 
@@ -125,7 +126,7 @@ class CallableTranslator:
         self._called_object = called_object
         self._thread_safe = thread_safe
         self._one_at_a_time = is_async and one_at_a_time
-        self._threads: ThreadPoolExecutor | None = None  # an async function needs none
+        self._threads: Executor | None = None  # an async function needs none
         if not is_async:
             self.begin_in_child()
             begin_in_children(self)
@@ -233,6 +234,54 @@ def _text_in(reply: object) -> object:
 
 # -- one call at a time
 
+_T = TypeVar("_T")
+_Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+
+
+class _DaemonThreads(Executor):
+    """At most ``most`` threads that call functions.
+
+    Unlike those of Python's own executor they don't keep a program from ending: a user's function may never return.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._started = 0
+        self._lock = threading.Lock()
+        self._calls: _Calls = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        weakref.finalize(self, self._calls.put, None)
+
+    def submit(self, call: Callable[..., _T], /, *args: Any, **named: Any) -> Future[_T]:
+        """Call it in the next free thread."""
+        future: Future[_T] = Future()
+        self._calls.put((future, partial(call, *args, **named)))
+        with self._lock:
+            if self._started < self._most and not self._idle.acquire(blocking=False):
+                self._started += 1
+                threading.Thread(target=_work_off, args=(self._calls, self._idle), daemon=True).start()
+        return future
+
+
+def _work_off(calls: _Calls, idle: threading.Semaphore) -> None:
+    """Make ``calls`` until one is ``None``; ``idle`` counts the threads that wait for a call.
+
+    The thread has no reference to its executor, so that an unused executor is freed, and ends its threads.
+    """
+    while True:
+        task = calls.get()
+        if task is None:
+            calls.put(None)  # for the other threads
+            return
+        future, call = task
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001  it is raised where the result is awaited
+                future.set_exception(error)
+        del task, future, call  # a result is kept no longer than its user keeps it
+        idle.release()
+
 
 class _Threads:
     """The threads that call functions. A thread outlives a cancelled task, so calls are limited by threads."""
@@ -243,19 +292,19 @@ class _Threads:
 
     def begin_in_child(self) -> None:
         """Forget the threads of the parent, one of which may have held the lock."""
-        self._by_owner: dict[int, tuple[Callable[[], object], ThreadPoolExecutor]] = {}
+        self._by_owner: dict[int, tuple[Callable[[], object], Executor]] = {}
         self._lock = threading.Lock()
 
-    def of(self, owner: object, thread_safe: bool) -> ThreadPoolExecutor:
+    def of(self, owner: object, thread_safe: bool) -> Executor:
         """Those that call ``owner``: one for an object that is not ``thread_safe``, however often it is wrapped."""
         if thread_safe:
-            return ThreadPoolExecutor(_IN_FLIGHT)
+            return _DaemonThreads(_IN_FLIGHT)
         with self._lock:
             if id(owner) in self._by_owner:
                 owner_of_pool, pool = self._by_owner[id(owner)]
                 if owner_of_pool() is owner:  # not an object that was freed, and had the same id
                     return pool
-            pool = ThreadPoolExecutor(1)
+            pool = _DaemonThreads(1)
             try:
                 self._by_owner[id(owner)] = weakref.ref(owner), pool
                 weakref.finalize(owner, self._by_owner.pop, id(owner), None)
