@@ -427,8 +427,10 @@ async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_co
 
 
 async def test_a_budget_in_dollars_needs_prices() -> None:
-    service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
-    with pytest.raises(ConfigError, match=r"the price of .* is unknown"):
+    limits = Limits(dollars_per_day=1.0, dollars_per_request=0.1)
+    service = Service(llm=improving(), translator=shout, stages="tp", limits=limits)
+    options = r"^--daily-budget, --request-budget: the price of .* is unknown: .*\(--prices\), .*\(--token-budget\)$"
+    with pytest.raises(ConfigError, match=options):
         async with asking(service):
             pass
 

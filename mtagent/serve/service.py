@@ -60,6 +60,7 @@ _MOST_PAIRS_SHOWN = 10  # in the error for another pair
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 _MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
 _MANY_MT_FAILURES = 5
+_SHORTEST = 1e-6  # seconds of work that the agent may be given after the deadline; it refuses 0
 CONCURRENCY = 256
 """Calls to a model at a time, if the operator sets no number. A server that turns calls away gets fewer."""
 _ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refused, Truncated)})
@@ -432,7 +433,7 @@ class Service:
 
     async def _improve_until(self, end: float, segments: Sequence[Segment], *only: Stage) -> list[Chain]:
         """The chains of segments, from all stages or ``only`` some."""
-        seconds = max(0.0, end - time.monotonic())
+        seconds = max(_SHORTEST, end - time.monotonic())
         return await self.agent.aimprove(segments, timeout=seconds, only=only or None)
 
     async def _drafts(
