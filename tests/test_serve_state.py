@@ -238,6 +238,23 @@ async def test_a_state_file_that_is_replaced_gets_nothing_of_the_former_one(tmp_
     assert usage_in(path) == {"ana": 7}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps open files from being replaced")
+async def test_a_run_store_that_takes_the_place_of_the_state_file_is_left_untouched(tmp_path: Path) -> None:
+    path, kept, runs = tmp_path / "s.db", tmp_path / "kept.db", tmp_path / "runs.db"
+    Store(runs).close()
+    content = runs.read_bytes()
+    state = State(path)
+    path.rename(kept)
+    runs.rename(path)
+    state.spend("ana", characters=5)
+    await state.flush()
+    assert (state.problem or "").startswith(f"{path}: is not a state file of mtagent serve")
+    assert path.read_bytes() == content
+    kept.rename(path)
+    await state.close()
+    assert usage_in(path) == {"ana": 5}
+
+
 @pytest.mark.parametrize("keep", ["none", "texts"])
 async def test_texts_that_cannot_be_written_wait_in_memory(keep: Any, tmp_path: Path) -> None:
     path = tmp_path / "s.db"

@@ -258,7 +258,7 @@ class State:
             self._waiting_characters -= sum(_length(row[4:7]) for row in self._in_writing.texts)
         except Exception as error:  # noqa: BLE001 - whatever it is, requests wait for an outcome
             failure = str(error)
-            if not isinstance(error, sqlite3.Error):
+            if not isinstance(error, sqlite3.Error | StoreError):
                 failure = f"{type(error).__name__}: {error}"
             refusals = [_uncounted() for _ in charges]
             self._unwritten.add(self._in_writing)
