@@ -60,6 +60,8 @@ class MtagentError(Exception):
     """The HTTP status with which a server refused."""
     retryable: bool = False
     """Whether the same may succeed at another time."""
+    cause: str = ""
+    """Why, in a few words without any text: ``HTTP 429``, ``timeout``, ``exit code 127``."""
 
 
 class StepFailed(MtagentError):
@@ -136,7 +138,11 @@ class PromptError(MtagentError):
 
 
 class TranslatorError(MtagentError):
-    """A wrapped MT system failed."""
+    """A wrapped MT system failed. The message may quote the system, and so a text; ``cause`` doesn't."""
+
+    def __init__(self, *args: object, cause: str = "", status: int | None = None, retryable: bool = False) -> None:
+        super().__init__(*args)
+        self.cause, self.status, self.retryable = cause, status, retryable
 
 
 class LanguageNeeded(TranslatorError):
@@ -172,9 +178,6 @@ class ModelError(MtagentError):
 
     transient: bool = False
     """Whether the same request may succeed later."""
-
-    cause: str = ""
-    """Why, in two words: ``HTTP 429``, ``timeout``, ``Truncated``."""
 
 
 class AuthenticationError(ModelError):

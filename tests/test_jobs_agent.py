@@ -756,8 +756,10 @@ def test_an_agent_shows_its_settings_and_no_secret() -> None:
     [
         ((None, "es"), 5, "source_lang: expected a language code such as 'en', not None; .* write \"auto\""),
         (("en", None), 5, "target_lang: expected a language code such as 'en', not None$"),
-        (("en", "es"), "5", "timeout: expected a number of seconds, not '5'"),
-        (("en", "es"), float("nan"), "timeout: expected a number of seconds, not nan"),
+        (("en", "es"), "5", "timeout: expected a number of seconds above 0, not '5'"),
+        (("en", "es"), float("nan"), "timeout: expected a number of seconds above 0, not nan"),
+        (("en", "es"), 0, "timeout: expected a number of seconds above 0, not 0"),
+        (("en", "es"), -1.0, "timeout: expected a number of seconds above 0, not -1.0"),
     ],
 )
 def test_a_wrong_language_or_timeout_is_explained(languages: Any, timeout: Any, complaint: str) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.account import Limits
 from mtagent.serve.app import json_log
-from mtagent.serve.service import HALF_CHARACTER, Service
+from mtagent.serve.service import Service
 from mtagent.translators import CallableTranslator
 from tests.clocks import FakeClock
 from tests.jobs import improving
@@ -53,6 +53,8 @@ def test_a_line_of_the_key_file_names_limits_in_any_order() -> None:
     [
         ("ana:secret", "keys:2: expected NAME:sha256:HEX"),
         (f"ana:sha256:{'a' * 64}:many", "keys:2: expected a limit such as .*, not 'many'"),
+        (f"ana:sha256:{'a' * 64}:100:$2:200", "keys:2: '200' is a second limit of characters; keep one"),
+        (f"ana:sha256:{'a' * 64}:1/s:60/min", "keys:2: '60/min' is a second limit of rate; keep one"),
         (f"first:sha256:{'a' * 64}", "keys:2: a second key is called 'first'"),
     ],
 )
@@ -425,8 +427,10 @@ async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_co
 
 
 async def test_a_budget_in_dollars_needs_prices() -> None:
-    service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
-    with pytest.raises(ConfigError, match=r"the price of .* is unknown"):
+    limits = Limits(dollars_per_day=1.0, dollars_per_request=0.1)
+    service = Service(llm=improving(), translator=shout, stages="tp", limits=limits)
+    options = r"^--daily-budget, --request-budget: the price of .* is unknown: .*\(--prices\), .*\(--token-budget\)$"
+    with pytest.raises(ConfigError, match=options):
         async with asking(service):
             pass
 
@@ -540,12 +544,52 @@ async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
         assert "a text contains half of a character (a lone surrogate)" in answer.text
 
 
-async def test_half_of_a_character_is_no_text_in_a_form_either() -> None:
-    content = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\na \\ud800\r\n--b--\r\n'
-    content_type = "multipart/form-data; boundary=b; charset=raw_unicode_escape"
+FORM = "application/x-www-form-urlencoded"
+PART = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\n%s\r\n--b--\r\n'
+IN_PARTS = "multipart/form-data; boundary=b"
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "text"),
+    [
+        (b"q=caf%C3%A9+%26", FORM, "CAFÉ &"),
+        (b"q=caf\xc3\xa9", FORM, "CAFÉ"),
+        (b"q=%EF%BF%BD", FORM, "\ufffd"),
+        (b"q=a&q=b&q=", FORM, ["A", "B", ""]),
+        (b"q=caf%E9", FORM, None),
+        (b"q=caf\xe9", FORM, None),
+        (b"q=%ED%A0%BD", FORM, None),
+        (PART % b"caf\xc3\xa9", IN_PARTS, "CAFÉ"),
+        (PART % b"caf\xe9", IN_PARTS, None),
+        (PART % b"caf\xe9", f"{IN_PARTS}; charset=latin-1", None),
+    ],
+)
+async def test_a_form_is_utf_8(content: bytes, content_type: str, text: object) -> None:
     async with asking(Service(translator=shout)) as client:
-        answer = await client.post("/translate", content=content, headers={"Content-Type": content_type})
-    assert (answer.status_code, answer.json()) == (400, {"error": HALF_CHARACTER})
+        headers = {"Content-Type": content_type}
+        answer = await client.post("/translate?source=en&target=es", content=content, headers=headers)
+        answers = [answer]
+        if content_type == FORM and content.isascii():
+            answers.append(await client.post(f"/translate?{content.decode()}&source=en&target=es"))
+        for answer in answers:
+            if text is None:
+                assert (answer.status_code, answer.json()) == (400, {"error": "q: the text is not UTF-8"})
+            else:
+                assert answer.json() == {"translatedText": text}
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "message"),
+    [
+        (b"caf%E9=1", FORM, "the name of a field is not UTF-8"),
+        (b"&".join([b"q=a"] * 1001), FORM, "more than 1000 fields"),
+        (PART % b"a", "multipart/form-data", "Missing boundary in multipart."),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_refused(content: bytes, content_type: str, message: str) -> None:
+    async with asking(Service(translator=shout)) as client:
+        answer = await client.post("/v2/translate", content=content, headers={"Content-Type": content_type})
+    assert (answer.status_code, answer.json()) == (400, {"message": message})
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v2/translate", "/v1/improve"])
@@ -702,6 +746,32 @@ class Reviewing(ScriptedLLM):
         return Completion(text='{"errors": []}', model="m", usage=Usage(calls=1, input_tokens=10, output_tokens=5))
 
 
+def refuse_connection() -> None:
+    raise ConnectionRefusedError("secret")
+
+
+def refuse_connection_as_a_library_says_it() -> None:
+    try:
+        refuse_connection()
+    except OSError as error:
+        raise RuntimeError("secret") from error
+
+
+def fail() -> None:
+    raise RuntimeError("secret")
+
+
+MT_FAULTS = [
+    pytest.param(fail, 500, "TranslatorError: RuntimeError", id="exception"),
+    pytest.param(refuse_connection, 503, "TranslatorError: ConnectionRefusedError", id="connection"),
+    pytest.param(
+        refuse_connection_as_a_library_says_it, 503, "TranslatorError: RuntimeError, ConnectionRefusedError",
+        id="connection of a library",
+    ),
+    pytest.param("command:echo secret >&2; exit 7", 500, "TranslatorError: exit code 7", id="command"),
+]  # fmt: skip
+
+
 async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_asked() -> None:
     def broken(text: str) -> str:
         if text == "text 17":
@@ -718,6 +788,30 @@ async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_a
         chains = (await client.post("/v1/improve", json=THREE | {"segments": segments})).json()["chains"]
         assert [chain["segment"]["id"] for chain in chains if chain["state"] == "failed"] == ["18"]
         assert llm.asked == 49
+
+
+@pytest.mark.parametrize(("fault", "status", "cause"), MT_FAULTS)
+async def test_the_log_has_the_cause_of_a_failure_of_the_mt_and_no_text(
+    fault: Callable[[], None] | str, status: int, cause: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(text: str) -> str:
+        assert callable(fault)
+        fault()
+        return text
+
+    caplog.set_level(logging.INFO, logger="mtagent.serve")
+    translator = fault if isinstance(fault, str) else broken
+    async with asking(Service(translator=translator, evaluator="rules", stages="tp")) as client:
+        for path, body in (("/translate", ONE), ("/v2/translate", TWO)):
+            answer = await client.post(path, json=body)
+            assert (answer.status_code, answer.headers.get("Retry-After")) == (status, "1" if status == 503 else None)
+            assert set(answer.json().values()) == {"the text cannot be translated"}
+            assert caplog.records[-1].__dict__["entry"]["error"] == cause
+        segments = [{"source": "one"}, {"source": "two", "translation": "dos"}]
+        chains = await client.post("/v1/improve", json=THREE | {"segments": segments})
+        assert caplog.records[-1].__dict__["entry"]["failures"] == {cause: 1}
+        assert [chain["state"] for chain in chains.json()["chains"]] == ["failed", "unchanged"]
+        assert "secret" not in chains.text + str([record.__dict__ for record in caplog.records])
 
 
 async def test_if_the_models_fail_on_one_text_it_is_the_mt_and_header_and_log_say_so(

@@ -110,6 +110,29 @@ def test_at_sigterm_what_is_under_way_ends_and_what_is_new_gets_503_and_is_answe
 
 @pytest.mark.loopback
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+def test_at_sigterm_a_request_whose_body_is_incomplete_gets_503(tmp_path: Path) -> None:
+    with serve(tmp_path) as (process, url):
+        address = ("127.0.0.1", httpx.URL(url).port or 0)
+        with socket.create_connection(address, 30) as first, socket.create_connection(address, 30) as second:
+            for connection, path in ((first, "/translate"), (second, "/v2/translate")):
+                head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"q": "one"'.encode())
+            # Answered after the two requests have begun.
+            assert httpx.get(f"{url}/languages").status_code == 200
+            process.send_signal(signal.SIGTERM)
+            for connection, field in ((first, "error"), (second, "message")):
+                answer = b"".join(iter(lambda: connection.recv(1000), b"")).decode()  # noqa: B023
+                assert answer.startswith("HTTP/1.1 503 ")
+                assert "retry-after: 1\r\n" in answer
+                assert answer.endswith(f'\r\n\r\n{{"{field}":"the server is being stopped"}}')
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None
+        entries = [json.loads(line) for line in process.stderr]
+    assert [entry.get("status") for entry in entries] == [200, 503, 503]
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
 def test_a_translator_that_never_returns_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
     stuck = "import threading\ndef stuck(text: str) -> str:\n    threading.Event().wait()\n"
     (tmp_path / "waiting.py").write_text(stuck, encoding="utf-8")

@@ -15,9 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
+from mtagent.errors import StoreError
 from mtagent.serve.access import ApiKey, QuotaExceeded
 from mtagent.serve.service import Service
 from mtagent.serve.state import State, this_month
+from mtagent.store.store import Store
 from tests.serving import Json, asking, bearer, deepl_key, key_file, shout
 
 ONE = {"q": "12345", "source": "en", "target": "es"}
@@ -60,6 +62,32 @@ def usage_in(path: Path) -> dict[str, int]:
 
 async def translate(client: httpx.AsyncClient, name: str) -> httpx.Response:
     return await client.post("/translate", json=ONE, headers=bearer(name))
+
+
+@pytest.mark.parametrize("kind", ["runs", "same names"])
+def test_a_database_of_another_kind_is_refused_and_left_untouched(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    if kind == "runs":
+        Store(path).close()
+    else:
+        with closing(sqlite3.connect(path)) as other:
+            other.executescript("CREATE TABLE settings (name, value); CREATE TABLE usage (key, seconds);")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=f"{path}: is not a state file .*; name another file.* --state"):
+        Service(translator=shout, state=path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+async def test_a_state_file_is_opened_again_with_what_the_operator_added(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    for count in (5, 10):
+        async with asking(Service(translator=shout, state=path)) as client:
+            assert (await client.post("/translate", json=ONE)).status_code == 200
+        assert usage_in(path) == {"anybody": count}
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("ANALYZE")
+            other.execute("CREATE VIEW IF NOT EXISTS total AS SELECT sum(characters) FROM usage")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -208,6 +236,23 @@ async def test_a_state_file_that_is_replaced_gets_nothing_of_the_former_one(tmp_
     for state in states:
         await state.close()
     assert usage_in(path) == {"ana": 7}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps open files from being replaced")
+async def test_a_run_store_that_takes_the_place_of_the_state_file_is_left_untouched(tmp_path: Path) -> None:
+    path, kept, runs = tmp_path / "s.db", tmp_path / "kept.db", tmp_path / "runs.db"
+    Store(runs).close()
+    content = runs.read_bytes()
+    state = State(path)
+    path.rename(kept)
+    runs.rename(path)
+    state.spend("ana", characters=5)
+    await state.flush()
+    assert (state.problem or "").startswith(f"{path}: is not a state file of mtagent serve")
+    assert path.read_bytes() == content
+    kept.rename(path)
+    await state.close()
+    assert usage_in(path) == {"ana": 5}
 
 
 @pytest.mark.parametrize("keep", ["none", "texts"])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mtagent.errors import TranslatorError
 from mtagent.records import Segment
+from mtagent.serve.app import event_loop
 from mtagent.translators import CommandTranslator, aclose, wrap
 
 ECHO = "for line in sys.stdin: print(line.strip().upper(), flush=True)"
@@ -131,6 +132,23 @@ async def test_a_second_crash_is_an_error_with_exit_code_and_stderr(command: Com
         await text_of(translator, "one")
     assert len(str(caught.value)) < 600
     assert starts(tmp_path) == 2
+
+
+@pytest.mark.parametrize("keep_open", [None, True, False])
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, event_loop])
+def test_a_command_that_is_missing_is_an_error_in_each_event_loop(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], keep_open: bool | None
+) -> None:
+    translator = CommandTranslator("nosuchcmd -x", keep_open=keep_open)
+
+    async def fail() -> None:
+        for _ in range(2):
+            with pytest.raises(TranslatorError, match=r"exit code 127, stderr: .*nosuchcmd.*not found$") as caught:
+                await text_of(translator, "one")
+            assert caught.value.cause == "exit code 127"
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(fail())
 
 
 DISTURBED = """

@@ -147,21 +147,26 @@ async def test_a_passing_failure_is_tried_again_after_the_pause_that_the_server_
     assert len(server.questions) == 3
     assert asyncio.get_running_loop().time() - started >= 1
     server.replies = [(status, "down for maintenance")] * 5
-    with pytest.raises(TranslatorError, match=rf"status {status}: down for maintenance \(after 2 attempts\)"):
+    with pytest.raises(TranslatorError, match=rf"status {status}: down for maintenance \(after 2 attempts\)") as caught:
         await make(attempts=2).draft(segment())
+    assert (caught.value.status, caught.value.retryable) == (status, True)
     assert len(server.questions) == 5
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 500])
 async def test_what_cannot_succeed_is_not_repeated(server: Server, make: Make, status: int) -> None:
     server.replies = [(status, json.dumps({"error": "no"}))]
-    with pytest.raises(TranslatorError, match=f"status {status}"):
+    with pytest.raises(TranslatorError, match=f"status {status}") as caught:
         await make().draft(segment())
+    assert (caught.value.status, caught.value.retryable) == (status, False)
     assert len(server.questions) == 1
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
     translator = LibreTranslate("http://127.0.0.1:9", attempts=2, pause=0.01)
-    with pytest.raises(TranslatorError, match=r"http://127\.0\.0\.1:9/languages: ClientConnector.*after 2 attempts"):
+    with pytest.raises(
+        TranslatorError, match=r"http://127\.0\.0\.1:9/languages: ClientConnector.*2 attempts"
+    ) as caught:
         await translator.draft(segment())
+    assert (caught.value.cause, caught.value.retryable) == ("ConnectionRefusedError", True)
     await translator.aclose()

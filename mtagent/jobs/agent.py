@@ -21,7 +21,6 @@ from collections.abc import (
 from concurrent import futures
 from dataclasses import replace
 from functools import partial
-from math import isnan
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, overload
@@ -612,9 +611,9 @@ class _Work:
 
     def __init__(self, agent: Agent, seconds: float | None, only: Collection[Stage] | None = None) -> None:
         if seconds is not None and (
-            isinstance(seconds, bool) or not isinstance(seconds, int | float) or isnan(seconds)
+            isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0
         ):
-            raise ConfigError(f"timeout: expected a number of seconds, not {seconds!r:.80}")
+            raise ConfigError(f"timeout: expected a number of seconds above 0, not {seconds!r:.80}")
         self._agent = agent
         self._memory = TranslationMemory(agent.config.memory)
         self._seconds = seconds

@@ -121,16 +121,20 @@ def parse_keys(text: str, where: str) -> tuple[ApiKey, ...]:
         for word in parts["rest"].split(":")[1:]:
             dollars = re.fullmatch(r"\$(\d+(?:\.\d+)?)", word)
             rate = re.fullmatch(r"(\d+(?:\.\d+)?)/(s|min|h)", word)
+            value: float | int
             if dollars:
-                limits["dollars"] = float(dollars[1])
+                kind, value = "dollars", float(dollars[1])
             elif rate:
-                limits["rate"] = float(rate[1]) * _PER_MINUTE[rate[2]]
+                kind, value = "rate", float(rate[1]) * _PER_MINUTE[rate[2]]
             elif word.isdecimal():
-                limits["characters"] = int(word)
+                kind, value = "characters", int(word)
             else:
                 raise InputError(
                     f"{where}:{number}: expected a limit such as $20, 500000 (characters) or 60/min, not {word!r}"
                 )
+            if kind in limits:
+                raise InputError(f"{where}:{number}: {word!r} is a second limit of {kind}; keep one of them")
+            limits[kind] = value
         keys.append(ApiKey(parts["name"], parts["digest"], **limits))  # type: ignore[arg-type]
     return tuple(keys)
 

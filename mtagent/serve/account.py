@@ -13,9 +13,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mtagent.config import Config
-from mtagent.errors import FATAL, BudgetSpent, ModelError, MtagentError
-from mtagent.llm.budget import Amount, Budget, CallKind
+from mtagent.errors import FATAL, BudgetSpent, ConfigError, ModelError, MtagentError
+from mtagent.llm.budget import Amount, Budget, CallKind, PriceOf
 from mtagent.llm.events import CallEvent, Event, RetryEvent
+from mtagent.llm.protocol import LLM
 from mtagent.records import Usage
 from mtagent.serve.access import ANYBODY, ApiKey
 from mtagent.serve.state import State, today
@@ -93,6 +94,7 @@ class ServiceBudget(Budget):
 
     def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
         super().__init__(config.budget, config.token_budget)
+        self._dollars = config.budget
         self._limits = limits
         self._state = state
         self._refusals = metrics.budget_refusals
@@ -104,6 +106,22 @@ class ServiceBudget(Budget):
         """Whether any of the budgets is in dollars, so that all prices must be known."""
         limits = self._limits
         return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
+
+    def price_of(self, llm: LLM) -> PriceOf:
+        """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
+        try:
+            return super().price_of(llm)
+        except ConfigError:
+            dollars_of = {
+                "--budget": self._dollars,
+                "--daily-budget": self._limits.dollars_per_day,
+                "--request-budget": self._limits.dollars_per_request,
+            }
+            options = ", ".join(option for option, limit in dollars_of.items() if limit is not None)
+            raise ConfigError(
+                f"{options}: the price of {llm.model} is unknown: add it to a price file (--prices), "
+                "or limit the tokens of the whole server instead (--token-budget)"
+            ) from None
 
     @property
     def problems(self) -> list[str]:
@@ -179,16 +197,16 @@ class ServiceBudget(Budget):
 def error_for_log(error: MtagentError, log_texts: bool) -> str:
     """The kind of ``error``, and its message if that holds no text, or if texts are logged.
 
-    A model's error is shown by its cause. Its message quotes the server, and servers quote the request.
+    An error of a model or an MT system is shown by its cause. Its message quotes the system, which quotes the text.
     """
     kind = type(error).__name__
     if log_texts:
         return f"{kind}: {error}"
-    if isinstance(error, ModelError):
-        cause = error.cause or (f"HTTP {error.status}" if error.status else "")
-        return f"{kind}: {cause}" if cause else kind
+    cause = error.cause or (f"HTTP {error.status}" if error.status else "")
+    if cause:
+        return f"{kind}: {cause}"
     # The messages of other fatal errors name settings.
-    return f"{kind}: {error}" if isinstance(error, FATAL) else kind
+    return f"{kind}: {error}" if isinstance(error, FATAL) and not isinstance(error, ModelError) else kind
 
 
 class Metrics:

@@ -258,6 +258,7 @@ class ServiceMiddleware:
         body = bytearray()
         try:
             async with asyncio.timeout(STRANGER_SECONDS if is_stranger else BODY_SECONDS) as timeout:
+                self._service.bodies.add(timeout)
                 if is_stranger:
                     self._cut_off_oldest(timeout)
                 while True:
@@ -268,8 +269,10 @@ class ServiceMiddleware:
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
+            self._service.check_open()
             raise ServiceError(408, "the body did not arrive in time") from None
         finally:
+            self._service.bodies.discard(timeout)
             with suppress(ValueError):
                 self._strangers.remove(timeout)
 
@@ -277,9 +280,7 @@ class ServiceMiddleware:
         """Note that a stranger's body is read until ``timeout``. If there are too many, the oldest one ends now."""
         self._strangers.append(timeout)
         if len(self._strangers) > MOST_STRANGERS:
-            oldest = self._strangers.popleft()
-            if not oldest.expired():
-                oldest.reschedule(asyncio.get_running_loop().time())
+            end_now(self._strangers.popleft())
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer the request, and cancel the work when the client disconnects."""
@@ -341,6 +342,12 @@ class ServiceMiddleware:
         if account.texts:
             entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
+
+
+def end_now(timeout: asyncio.Timeout) -> None:
+    """End what runs until ``timeout``."""
+    if not timeout.expired():
+        timeout.reschedule(asyncio.get_running_loop().time())
 
 
 class JsonLogFormatter(logging.Formatter):
@@ -605,6 +612,9 @@ class ServiceServer(uvicorn.Server):
         if self._service.closing and not self.should_exit:
             self._closing_since = self._closing_since or time.monotonic()
             waited = time.monotonic() - self._closing_since
+            # Their requests could not be answered otherwise when they are complete.
+            for body in self._service.bodies:
+                end_now(body)
             # Even an idle server waits a moment, so that clients see 503 rather than a refused connection.
             limit = 0.5 if self._service.is_idle else self._service.limits.grace
             self.should_exit = waited >= limit

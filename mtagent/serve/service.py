@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import ImmutableMultiDict
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from mtagent.chain.calibration import read
@@ -26,9 +29,11 @@ from mtagent.errors import (
     ConfigError,
     EmptyReply,
     LanguageNeeded,
+    ModelError,
     MtagentError,
     Refused,
     ServerPaused,
+    TranslatorError,
     Truncated,
 )
 from mtagent.formats.glossary import Glossary, with_terms
@@ -49,10 +54,13 @@ from mtagent.web import field_problem, json_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
 HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
+_AS_SURROGATES = "surrogateescape"  # what becomes of bytes that aren't UTF-8
+_MOST_FIELDS = 1000
 _MOST_PAIRS_SHOWN = 10  # in the error for another pair
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 _MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
 _MANY_MT_FAILURES = 5
+_SHORTEST = 1e-6  # seconds of work that the agent may be given after the deadline; it refuses 0
 CONCURRENCY = 256
 """Calls to a model at a time, if the operator sets no number. A server that turns calls away gets fewer."""
 _ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refused, Truncated)})
@@ -108,6 +116,8 @@ class Service:
         self.log_texts = log_texts
         self.metrics = Metrics()
         self.closing = False
+        self.bodies = set[asyncio.Timeout]()
+        """When the bodies that are being read must be complete."""
         self._in_flight = 0
         self._mt_failures = 0  # in a row
         # An agent refuses these settings, and the service itself handles the languages.
@@ -166,10 +176,14 @@ class Service:
                 if self._owns_translator and self._translator is not None:
                     await aclose(self._translator)
 
-    def check_capacity(self) -> None:
-        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
+    def check_open(self) -> None:
+        """Raise :class:`ServiceError` if the server is stopping."""
         if self.closing:
             raise ServiceError(503, "the server is being stopped", retry_after=1)
+
+    def check_capacity(self) -> None:
+        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
+        self.check_open()
         if self._in_flight >= self.limits.in_flight:
             raise ServiceError(503, "the server is busy", retry_after=1)
 
@@ -373,7 +387,7 @@ class Service:
     def _translation_failure(self, step: Step) -> ServiceError:
         """The error for a text that ``step`` left without a translation; the cause goes to the log."""
         error = step.error
-        REQUEST_ACCOUNT.get().error = step.reason if self.log_texts or error is None else error.kind
+        REQUEST_ACCOUNT.get().error = step.reason if self.log_texts else _failure_for_log(step)
         if error is not None and error.kind == LanguageNeeded.__name__:
             return ServiceError(400, "the text cannot be translated; name its source language")
         if error is not None and error.retryable:
@@ -419,7 +433,7 @@ class Service:
 
     async def _improve_until(self, end: float, segments: Sequence[Segment], *only: Stage) -> list[Chain]:
         """The chains of segments, from all stages or ``only`` some."""
-        seconds = max(0.0, end - time.monotonic())
+        seconds = max(_SHORTEST, end - time.monotonic())
         return await self.agent.aimprove(segments, timeout=seconds, only=only or None)
 
     async def _drafts(
@@ -510,8 +524,7 @@ class Service:
             self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
-            cause = chain.failed.cause
-            account.failures[cause.error if isinstance(cause, ErrorCause) else cause.kind] += 1
+            account.failures[_failure_for_log(chain.failed)] += 1
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
@@ -528,6 +541,16 @@ def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[
 def is_late(chain: Chain) -> bool:
     """Whether the chain ran out of time, so that its text is an intermediate one."""
     return _failed_with(chain, TimeoutError)
+
+
+def _failure_for_log(step: Step) -> str:
+    """Why ``step`` failed, without texts."""
+    error = step.error
+    if error is None:
+        return step.cause.kind
+    if isinstance(error.__cause__, ModelError | TranslatorError):
+        return error_for_log(error.__cause__, log_texts=False)
+    return error.kind
 
 
 def _failed_with(chain: Chain, error: type[Exception]) -> bool:
@@ -559,18 +582,18 @@ async def fields_of(request: Request) -> dict[str, Any]:
 
     Repeated fields of a query string or a form become lists.
     """
-    fields = _fields(request.query_params)
+    fields = _fields(_pairs(request.scope["query_string"]))
     data: dict[str, Any] = {}
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        fields |= _fields(await request.form())
+    if content_type == "application/x-www-form-urlencoded":
+        fields |= _fields(_pairs(await request.body()))
+    elif content_type == "multipart/form-data":
+        fields |= _fields(await _pairs_of_parts(request))
     elif await request.body():
         content = read_json(await request.body())
         if not isinstance(content, dict):
             raise ServiceError(400, "the body is not a JSON object")
         data = content
-    if has_half_character(fields):
-        raise ServiceError(400, HALF_CHARACTER)
     return fields | data
 
 
@@ -591,11 +614,45 @@ def read_json(body: bytes) -> object:
     return data
 
 
-def _fields(values_by_name: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+def _pairs(form: bytes) -> list[tuple[str, str]]:
+    """The names and values in a query string or a form. Bytes that aren't UTF-8 become lone surrogates."""
+    try:
+        text = form.decode(errors=_AS_SURROGATES)
+        return parse_qsl(text, keep_blank_values=True, errors=_AS_SURROGATES, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise ServiceError(400, f"more than {_MOST_FIELDS} fields") from None
+
+
+async def _pairs_of_parts(request: Request) -> list[tuple[str, str]]:
+    """The names and values in a form of several parts, without uploaded files; see :func:`_pairs`."""
+    # As Latin-1, the parser passes each byte on. Otherwise it would use Latin-1 only for texts that aren't UTF-8.
+    headers = Headers({"content-type": f"{request.headers['content-type']}; charset=latin-1"})
+    try:
+        form = await MultiPartParser(headers, request.stream(), max_part_size=sys.maxsize).parse()
+    except MultiPartException as error:
+        raise ServiceError(400, error.message) from None
+    pairs = []
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            pairs.append((_as_utf8(name), _as_utf8(value)))
+    return pairs
+
+
+def _as_utf8(latin: str) -> str:
+    return latin.encode("latin-1").decode(errors=_AS_SURROGATES)
+
+
+def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The fields of a query string or a form. Raises :class:`ServiceError` if they aren't UTF-8, with the name."""
+    values_by_name: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if has_half_character(name):
+            raise ServiceError(400, "the name of a field is not UTF-8")
+        if has_half_character(value):
+            raise ServiceError(400, f"{name:.80}: the text is not UTF-8")
+        values_by_name.setdefault(name, []).append(value)
     fields: dict[str, Any] = {}
-    for name in values_by_name:
-        # Values that are not texts are uploaded files.
-        values = [value for value in values_by_name.getlist(name) if isinstance(value, str)]
+    for name, values in values_by_name.items():
         fields[name] = values[0] if len(values) == 1 else values
     return fields
 

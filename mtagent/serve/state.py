@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,7 @@ MOST_UNWRITTEN = 10_000_000
 """Maximum number of characters of texts that wait in memory; further texts are not kept."""
 Keep = Literal["none", "hashes", "texts"]
 _TABLES = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS usage (
     key TEXT NOT NULL, month TEXT NOT NULL, characters INTEGER NOT NULL, dollars REAL NOT NULL,
@@ -50,6 +51,7 @@ CREATE TABLE IF NOT EXISTS segments (
     given TEXT, text TEXT NOT NULL, state TEXT NOT NULL, dollars REAL);
 CREATE TABLE IF NOT EXISTS days (day TEXT PRIMARY KEY, dollars REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS writes (server TEXT PRIMARY KEY, number INTEGER NOT NULL);
+COMMIT;
 """
 _ADD_USAGE = """INSERT INTO usage VALUES (?, ?, max(0, ?), ?, ?) ON CONFLICT DO UPDATE SET
     characters = max(0, characters + ?), dollars = dollars + excluded.dollars,
@@ -256,7 +258,7 @@ class State:
             self._waiting_characters -= sum(_length(row[4:7]) for row in self._in_writing.texts)
         except Exception as error:  # noqa: BLE001 - whatever it is, requests wait for an outcome
             failure = str(error)
-            if not isinstance(error, sqlite3.Error):
+            if not isinstance(error, sqlite3.Error | StoreError):
                 failure = f"{type(error).__name__}: {error}"
             refusals = [_uncounted() for _ in charges]
             self._unwritten.add(self._in_writing)
@@ -415,6 +417,8 @@ def _opened(path: Path | None) -> _OpenFile:
             path.touch(mode=0o600)
             identity = _identity(path)
         db = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        if path is not None:
+            _refuse_foreign(db, path)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         db.executescript(_TABLES)
@@ -430,6 +434,31 @@ def _opened(path: Path | None) -> _OpenFile:
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path}: cannot be opened: {error}") from None
     return _OpenFile(db, writer, bytes.fromhex(salt), identity, log_identity)
+
+
+def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
+    """Raise :class:`StoreError` for a database of another kind, before anything is written to it."""
+    columns = _columns(db)
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(_TABLES)
+        expected = _columns(empty)
+    # A table such as "settings" with two columns may belong to anybody, but not this "usage". The operator may have
+    # added tables and views.
+    is_foreign = bool(columns) and "usage" not in columns
+    for name in columns.keys() & expected.keys():
+        is_foreign = is_foreign or columns[name] != expected[name]
+    if is_foreign:
+        db.close()
+        raise StoreError(
+            f"{path}: is not a state file of mtagent serve, but a run store or a database of another program; "
+            "name another file, or a new one, with --state"
+        )
+
+
+def _columns(db: sqlite3.Connection) -> dict[str, str]:
+    """The columns of each table and view, as one text."""
+    columns = "SELECT group_concat(name) FROM pragma_table_info(tables.name)"
+    return dict(db.execute(f"SELECT name, ({columns}) FROM sqlite_master tables WHERE type IN ('table', 'view')"))
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -38,7 +38,7 @@ from mtagent.errors import ConfigError, LanguageNeeded, MtagentError, Translator
 from mtagent.processes import begin_in_children
 from mtagent.records import Draft, Segment
 from mtagent.text.languages import UNKNOWN, normalise
-from mtagent.translators.protocol import checked, line_by_line
+from mtagent.translators.protocol import checked, line_by_line, lost_connection
 
 SOURCE_NAMES = frozenset(
     {"source_lang", "src_lang", "source_language", "src_language", "source_code", "src_code", "source_lang_code"}
@@ -199,13 +199,15 @@ class CallableTranslator:
             if task is None or task.cancelling():
                 raise
             raise TranslatorError(f"{self.name}: the task that it waited for was cancelled") from cause
-        except TimeoutError as cause:
-            reason = f"{type(cause).__name__}: {cause}"  # its own timeout
-            if self._timeout:
-                reason = f"no reply in {self._timeout:g} seconds"
-            raise TranslatorError(f"{self.name}: {reason}") from cause
         except (Exception, SystemExit) as cause:  # foreign code may raise anything; the cause is kept
-            raise TranslatorError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
+            kind = type(cause).__name__
+            reason = f"{kind}: {cause}"
+            if isinstance(cause, TimeoutError) and self._timeout:  # without, it is the function's own
+                reason = f"no reply in {self._timeout:g} seconds"
+            lost = lost_connection(cause)
+            if lost is not None and lost is not cause:
+                kind += f", {type(lost).__name__}"
+            raise TranslatorError(f"{self.name}: {reason}", cause=kind, retryable=lost is not None) from cause
 
 
 def _guarded(call: Callable[[], object]) -> object:

@@ -45,7 +45,12 @@ _SURPLUS = "wrote more than one line for one line of the source"
 
 
 class ProcessEnded(Exception):
-    """The command ended before it answered; the message has its exit code and the tail of its stderr."""
+    """The command ended with ``code`` before it answered; the message has the tail of its stderr, too."""
+
+    def __init__(self, code: int, stderr: str) -> None:
+        shown = f"stderr: {stderr}" if stderr else "nothing on stderr"
+        super().__init__(f"exit code {code}, {shown}")
+        self.code = code
 
 
 class OutOfStep(Exception):
@@ -132,9 +137,11 @@ class OpenProcess:
                 await self._process.communicate()
 
     def _send(self, data: bytes) -> None:
-        # Not drained: asyncio buffers the rest if the pipe is full, and the answer is the confirmation.
-        with contextlib.suppress(ConnectionError):
-            self._stdin.write(data)
+        # Not drained: asyncio buffers the rest if the pipe is full, and the answer is the confirmation. The end of the
+        # command shows when its answer is read; uvloop would raise RuntimeError for its closed pipe.
+        if not self._stdin.is_closing():
+            with contextlib.suppress(ConnectionError):
+                self._stdin.write(data)
 
     async def _read_within(self, seconds: float) -> bytes:
         """The next output, until nothing more comes for ``seconds``, or enough was read for a message."""
@@ -151,10 +158,7 @@ class OpenProcess:
     async def _failure(self) -> ProcessEnded:
         code = await self._process.wait()
         await self._listening
-        stderr = self._stderr.decode("utf-8", "replace").strip()
-        if not stderr:
-            return ProcessEnded(f"exit code {code}, nothing on stderr")
-        return ProcessEnded(f"exit code {code}, stderr: {stderr}")
+        return ProcessEnded(code, self._stderr.decode("utf-8", "replace").strip())
 
     async def _listen(self) -> None:
         """Keep the end of the command's stderr."""
@@ -232,16 +236,20 @@ class CommandTranslator:
             answer = await self._answer(line.encode() + self._line_end)
             return checked(answer.decode().strip(), self.name)
         except ProcessEnded as failure:
-            raise TranslatorError(f"{self.name}: ended without an answer: {failure}") from failure
+            cause = f"exit code {failure.code}"
+            raise TranslatorError(f"{self.name}: ended without an answer: {failure}", cause=cause) from failure
         except OutOfStep as failure:
             way_out = "standard output is for translations alone: send messages to standard error (>&2)"
-            raise TranslatorError(f"{self.name}: {failure}; {way_out} or switch them off") from failure
+            message = f"{self.name}: {failure}; {way_out} or switch them off"
+            raise TranslatorError(message, cause="surplus output") from failure
         except TimeoutError as failure:
-            raise TranslatorError(f"{self.name}: no answer within {self._timeout:g} s") from failure
+            cause = f"no answer within {self._timeout:g} s"
+            raise TranslatorError(f"{self.name}: {cause}", cause=cause, retryable=True) from failure
         except UnicodeError as failure:
-            raise TranslatorError(f"{self.name}: the answer is not UTF-8: {failure}") from failure
+            raise TranslatorError(f"{self.name}: the answer is not UTF-8: {failure}", cause="not UTF-8") from failure
         except OSError as failure:
-            raise TranslatorError(f"{self.name}: cannot be started: {failure}") from failure
+            cause = type(failure).__name__
+            raise TranslatorError(f"{self.name}: cannot be started: {failure}", cause=cause) from failure
 
     async def _answer(self, line: bytes) -> bytes:
         """The answer of the open command; if it can't be kept open, the answer of one that is run for this line."""

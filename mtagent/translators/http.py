@@ -11,7 +11,7 @@ from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
 from mtagent.llm.server import address_problem
 from mtagent.records import Draft, Segment
 from mtagent.text.masking import clean, masked, masked_data, redirected
-from mtagent.translators.protocol import Turns, checked
+from mtagent.translators.protocol import Turns, checked, lost_connection
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -32,7 +32,7 @@ class LibreTranslate:
     language code is sent unchanged if the server has it, otherwise its primary subtag. After 429, 502, 503, 504 or a
     lost connection a request is repeated, ``attempts`` times in all, after the pause that the server names (at most a
     minute) or one that doubles from ``pause`` seconds. Redirects aren't followed. Raises :class:`TranslatorError` with
-    the status and the server's message, without the key.
+    the status and the server's message, without the key; it is ``retryable`` after the last of the attempts.
     """
 
     def __init__(
@@ -138,16 +138,20 @@ class LibreTranslate:
                     else:
                         message = clean(content.decode(errors="replace"), _key())[:200] or "no message"
                     failure = f"status {response.status}: {message}"
+                    reason, status = "", response.status
                     if response.status not in _RETRIED:
-                        raise TranslatorError(f"{where}: {failure}")
+                        raise TranslatorError(f"{where}: {failure}", status=status)
                     pause = response.headers.get("Retry-After", "")
                     if pause.isdecimal():
                         wait = min(float(pause), _LONGEST_WAIT)
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
-            except (ClientError, TimeoutError, OSError) as cause:
-                failure = f"{type(cause).__name__}: {clean(str(cause), _key())}"
-        raise TranslatorError(f"{where}: {failure} (after {self._attempts} attempts)")
+            except (ClientError, TimeoutError, OSError) as error:
+                failure = f"{type(error).__name__}: {clean(str(error), _key())}"
+                reason, status = type(lost_connection(error) or error).__name__, None
+        raise TranslatorError(
+            f"{where}: {failure} (after {self._attempts} attempts)", cause=reason, status=status, retryable=True
+        )
 
 
 def _key() -> str:
