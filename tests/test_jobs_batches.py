@@ -469,6 +469,11 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
         ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
+        ("--batch write texts.txt", "texts.txt: is a file: name a folder for the requests"),
+        (
+            "--batch write texts.txt/files",
+            "texts.txt/files: cannot be the folder for the requests: not a directory: name another folder",
+        ),
         ("--batch --repeat 2", "start each repeat separately"),
         ("--batch --llm local", "llm: local is set beside base_url, whose server would be called instead"),
         ("--batch --translator command:cat", "translate first without batch"),
@@ -557,7 +562,10 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     translate(job, server, "out", "--batch", "write", "files")
     folder = job.folder / "files"
     results = folder / "mine.jsonl"
-    assert "files: has no file with results" in translate(job, server, "out", "--batch", "read", "files").last
+    waiting = translate(job, server, "out", "--batch", "read", "files")
+    assert (waiting.code, "files: has no file with results" in waiting.last) == (6, True)
+    with Store(job.folder / "out.db") as store:
+        assert store.run("out").state == "stopped"
     results.write_text('{"custom_id": "x", "response": {}}\n{"custom', encoding="utf-8")
     assert "mine.jsonl:2: expected a line of a batch" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_text('{"custom_id": "x", "response": {}}\n', encoding="utf-8")

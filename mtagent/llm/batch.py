@@ -40,7 +40,7 @@ from mtagent.errors import (
     ServerError,
     ServerPaused,
 )
-from mtagent.formats.files import dumped, opened, replacing, whole_file
+from mtagent.formats.files import dumped, opened, reason_of, replacing, whole_file
 from mtagent.llm.budget import Amount
 from mtagent.llm.limits import ReadLimits
 from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
@@ -118,15 +118,21 @@ class Batches:
         """Read the ``folder``, unless the user named another. ``newest_call`` is the newest one in the store now.
 
         If the run was finished and ``is_stored``, its failed segments are tried with new requests; without its store
-        all results are read again. Raises :class:`InputError` for unreadable results.
+        all results are read again. Raises :class:`InputError` for unreadable results, and :class:`BatchOpen` if
+        ``read`` finds none.
         """
         if not self._is_named:
             self.folder = folder
-        if self.mode == "read" and not (self.folder / "run.json").exists():
-            raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ConfigError(f"{self.folder}: is a file: name a folder for the requests")
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            if self.mode == "read" and not (self.folder / "run.json").exists():
+                raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ConfigError(f"{self.folder}: is a file: name a folder for the requests")
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.folder}: cannot be the folder for the requests: {reason_of(error)}: name another folder"
+            ) from None
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
         self._about = self._about_of(run)
@@ -155,8 +161,8 @@ class Batches:
                 del state["ended"]  # a file of results is gone: it is fetched again
             elif "ended" in state:
                 del self._states[path]
-        if self.mode == "read" and not self._results:
-            raise InputError(
+        if self.mode == "read" and self._waiting and not self._results:
+            raise BatchOpen(
                 f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there"
             )
         if self.mode != "submit":  # a file that has some results has no others
