@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import Run, RunSummary
-from mtagent.text.amounts import counted, dollars, natural_order
+from mtagent.text.amounts import by_cause, counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -36,10 +35,6 @@ _MOST_FAILURES = 3
 _LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
-_MOST_CAUSES = 5
-"""Causes of failures that the summary lists."""
-_VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
-"""What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
 
 
 class Progress:
@@ -67,7 +62,7 @@ class Progress:
         self._triaged = 0  # triage left the segment alone
         self._from_memory = 0  # the text is an approved one from the translation memory
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
-        self._causes: dict[str, list[str]] = {}  # the messages of failures, by what they have in common
+        self._reasons: list[str] = []  # why segments failed
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
@@ -116,7 +111,7 @@ class Progress:
         self._counts[chain.state] += 1
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
-            self._note_cause(failed_step.reason)
+            self._reasons.append(failed_step.reason)
             self._failed_empty += not chain.text
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
@@ -137,18 +132,10 @@ class Progress:
             self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
         self._move(chain.usage)
 
-    def _note_cause(self, message: str) -> None:
-        """Note why a segment failed."""
-        self._causes.setdefault(_VARYING.sub("", message), []).append(message)
-
     def _say_causes(self, what: str = "segment") -> None:
         """Print how many failed for each cause, the most frequent one first."""
-        causes = sorted(self._causes.values(), key=lambda messages: (-len(messages), min(messages)))
-        for messages in causes[:_MOST_CAUSES]:
-            say(f"mtagent: {counted(len(messages), what)}: {min(messages)}")
-        if len(causes) > _MOST_CAUSES:
-            rest = sum(map(len, causes[_MOST_CAUSES:]))
-            say(f"mtagent: {counted(rest, what)}: {len(causes) - _MOST_CAUSES} other causes; -v prints each failure")
+        for count, reason in by_cause(self._reasons, "; -v prints each failure"):
+            say(f"mtagent: {counted(count, what)}: {reason}")
 
     def _write_failure(self, line: str) -> None:
         """Print the first failures; the summary has the number of all."""
@@ -186,7 +173,7 @@ class Progress:
             name = f"segment {result.segment.id}: {result.system}"
             if result.error is not None:
                 self._counts["failed"] += 1
-                self._note_cause(result.error)
+                self._reasons.append(result.error)
             elif result.rating is not None:
                 self._counts["rated"] += 1
             if self._verbose:
@@ -200,7 +187,7 @@ class Progress:
         name, failed_step = chain.segment.id, chain.failed
         self._counts["failed" if failed_step else "judged"] += 1
         if failed_step is not None:
-            self._note_cause(failed_step.reason)
+            self._reasons.append(failed_step.reason)
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
