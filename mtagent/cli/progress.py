@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
-from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
+from mtagent.chain.translation import RESTORABLE, TRANSLATION_GUARDS, lost_numbers, refusals
 from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
@@ -113,9 +113,27 @@ class Progress:
             self._failed.append(f"{name} ({failed_step.stage})")
             self._reasons.append(failed_step.reason)
             self._failed_empty += not chain.text
+        self._note(chain)
+        if self._verbose:
+            for step in chain.steps:
+                _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
+        elif failed_step is not None:
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
+        self._move(chain.usage)
+
+    def note_earlier(self, chains: Iterable[Chain]) -> None:
+        """Note what the summary says about segments that earlier sessions have done; failed ones are tried again."""
+        if self._quiet:
+            return
+        for chain in chains:
+            if chain.failed is None:
+                self._note(chain)
+
+    def _note(self, chain: Chain) -> None:
+        """Note what the summary says about the segment of ``chain``."""
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
-            self._empty_translations.append(name)
+            self._empty_translations.append(chain.segment.id)
         if any(step.cause.kind == "triage" for step in chain.steps):
             self._triaged += 1
         if any(step.cause.kind == "memory" for step in chain.steps):
@@ -125,12 +143,6 @@ class Progress:
             self._not_fixed += 1
         self._note_losses(chain)
         self._note_warnings(chain)
-        if self._verbose:
-            for step in chain.steps:
-                _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
-        elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
-        self._move(chain.usage)
 
     def _say_causes(self, what: str = "segment") -> None:
         """Print how many failed for each cause, the most frequent one first."""
@@ -151,8 +163,9 @@ class Progress:
         """Note the segment if its translation was made here and lacks markup or numbers of the source."""
         for step in chain.steps:
             if step.stage == "translate" and step.verdict == "kept":
-                guards = {damage.guard for damage in refusals(chain.segment, chain.text)}
-                if guards.intersection(RESTORABLE):
+                other_guards = TRANSLATION_GUARDS.keys() - RESTORABLE
+                damages = refusals(chain.segment, chain.text, skip=other_guards)
+                if any(damage.guard in RESTORABLE for damage in damages):
                     self._lost_markup.append(chain.segment.id)
                 if "numbers" in guards_of(step.cause) and lost_numbers(chain.segment, chain.text):
                     self._lost_numbers.append(chain.segment.id)
@@ -215,16 +228,13 @@ class Progress:
         outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
-        of_these = ""  # all that follows is about the segments of this session
-        if self._is_resumed:
-            of_these = f" of the {counted(sum(self._counts.values()), 'segment')} done now"
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
-            say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}{of_these}; {where}")
+            say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}; {where}")
         if self._triaged:
-            say(f"mtagent: skipped by triage: {self._triaged}{of_these}")
+            say(f"mtagent: skipped by triage: {self._triaged}")
         if self._from_memory:
-            say(f"mtagent: as approved in the translation memory: {self._from_memory}{of_these}")
+            say(f"mtagent: as approved in the translation memory: {self._from_memory}")
         if self._warnings:
             for line in warnings_line(len(self._warnings), self._warnings[0]):
                 say(f"mtagent: {line}")
