@@ -247,6 +247,20 @@ def test_the_summary_and_the_details_tell_which_segments_lack_a_number_in_the_en
     assert "translated; something of the source is missing" in "\n".join(shell.read("r.md"))
 
 
+def test_the_summary_of_a_resumed_run_is_about_all_its_segments(shell: Shell) -> None:
+    shell.write("years.txt", "It was built in 1984.", "Press <b>Esc</b> to stop it.", "It was closed in 1995.")
+    body = "return 'Pulse Escape.' if 'Esc' in text else 'Hace mucho tiempo.'"
+    line = "-s years.txt --stages tp --evaluator rules --name r"
+    assert "missing in: 1" in translated(shell, "lossy_years_mt", body, f"{line} --limit 2").last
+    for _ in ("the rest", "nothing, since all is done"):
+        done = translated(shell, "lossy_years_mt", body, line)
+        assert done.err.splitlines()[-2:] == [
+            "mtagent: placeholders or tags of the source are missing in: 2",
+            "mtagent: numbers of the source are missing in: 1, 3",
+        ]
+    assert "missing" not in translated(shell, "lossy_years_mt", body, f"{line} --quiet").err
+
+
 def test_what_no_command_says_is_made_visible_too() -> None:
     code = f"""
 import logging

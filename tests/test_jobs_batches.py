@@ -311,12 +311,42 @@ def test_failed_lines_are_asked_again_up_to_the_usual_error(job: Shell) -> None:
         done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
         assert done.code == 3
         assert "segment 4: translate failed: " in done.err
+        limit = "Rate limit reached for requests"
+        error = "The server had an error while processing your request. Sorry about that!"
+        repeated = re.findall("round trip .* asked again: .*", done.err)
+        assert repeated == [
+            f"round trip 2: 1 request failed and is asked again: HTTP 429: {limit}",
+            f"round trip 2: 1 request failed and is asked again: HTTP 500: {error}",
+            f"round trip 3: 1 request failed and is asked again: HTTP 500: {error}",
+        ]
         assert "5 changed" in done.err or "1 failed" in done.err
         assert [count for text, count in asked.items() if "number 3" in text] == [3]
         assert [count for text, count in asked.items() if "number 4" in text] == [2]
         done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
         assert done.code == 0, done.err
         assert [count for text, count in asked.items() if "number 3" in text] == [6]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "in_the_end"),
+    [
+        ("no-choices", "a reply without choices", "a reply without choices; asked in several batches"),
+        ("empty", "an empty reply", "the reply was empty twice"),
+    ],
+)
+def test_unusable_replies_are_asked_again_with_a_reason(job: Shell, fault: str, reason: str, in_the_end: str) -> None:
+    settings = Settings(behaviour=lambda body: Fault(fault), cached_tokens=False)
+    words = ("--stages", "t", "--batch")
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files").code == 6
+    batches.answer(job.folder / "files", settings)
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
+    assert f"round trip 2: {NUMBER} requests failed and are asked again: {reason}\n" in done.err
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
+    assert "asked again" not in done.err.replace("and are asked for again", ""), "they are in a file already"
+    while done.code == 6:
+        batches.answer(job.folder / "files", settings)
+        done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
+    assert (done.code, in_the_end in done.err) == (1, True), done.err
 
 
 def test_an_empty_reply_and_a_refused_parameter_take_one_more_batch_each(job: Shell) -> None:
@@ -469,6 +499,11 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
         ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
+        ("--batch write texts.txt", "texts.txt: is a file: name a folder for the requests"),
+        (
+            "--batch write texts.txt/files",
+            "texts.txt/files: cannot be the folder for the requests: not a directory: name another folder",
+        ),
         ("--batch --repeat 2", "start each repeat separately"),
         ("--batch --llm local", "llm: local is set beside base_url, whose server would be called instead"),
         ("--batch --translator command:cat", "translate first without batch"),
@@ -557,7 +592,10 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     translate(job, server, "out", "--batch", "write", "files")
     folder = job.folder / "files"
     results = folder / "mine.jsonl"
-    assert "files: has no file with results" in translate(job, server, "out", "--batch", "read", "files").last
+    waiting = translate(job, server, "out", "--batch", "read", "files")
+    assert (waiting.code, "files: has no file with results" in waiting.last) == (6, True)
+    with Store(job.folder / "out.db") as store:
+        assert store.run("out").state == "stopped"
     results.write_text('{"custom_id": "x", "response": {}}\n{"custom', encoding="utf-8")
     assert "mine.jsonl:2: expected a line of a batch" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_text('{"custom_id": "x", "response": {}}\n', encoding="utf-8")

@@ -362,6 +362,7 @@ def test_an_evaluator_of_ones_own_takes_the_calls_that_it_states_or_its_first_re
         ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000 +\$0.0000$"),
         ("-s long.txt --translator command:cat", r"postedit +\d+–\d+ "),
         ("-s long.txt -t long.es.txt --model unheard-of --stages pe", r"postedit .* unknown$"),
+        ("-s long.txt -t long.es.txt --model unheard-of --stages pe", r"reserve .* unknown +unknown$"),
     ],
 )
 def test_what_costs_something_and_what_does_not(options: str, row: str, files: Shell) -> None:

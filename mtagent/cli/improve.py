@@ -231,6 +231,7 @@ def _start(progress: Progress, self_judging_model: str | None, words: Sequence[s
             "--judge-model."
         )
     progress.start(run, total)
+    progress.note_earlier(run.chains(dialogues=False))
 
 
 def _print_dry_run(config: Config, files: Files, repeat: int, *, quiet: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
-from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
+from mtagent.chain.translation import RESTORABLE, TRANSLATION_GUARDS, lost_numbers, refusals
 from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import Run, RunSummary
-from mtagent.text.amounts import counted, dollars, natural_order
+from mtagent.text.amounts import by_cause, counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -36,10 +35,6 @@ _MOST_FAILURES = 3
 _LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
-_MOST_CAUSES = 5
-"""Causes of failures that the summary lists."""
-_VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
-"""What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
 
 
 class Progress:
@@ -67,7 +62,7 @@ class Progress:
         self._skipped = 0  # segments that triage skipped
         self._from_memory = 0  # the text is an approved one from the translation memory
         self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
-        self._causes: dict[str, list[str]] = {}  # the messages of failures, by what they have in common
+        self._reasons: list[str] = []  # why segments failed
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
@@ -116,11 +111,29 @@ class Progress:
         self._counts[chain.state] += 1
         if failed_step is not None:
             self._failed.append(f"{name} ({failed_step.stage})")
-            self._note_cause(failed_step.reason)
+            self._reasons.append(failed_step.reason)
             self._failed_empty += not chain.text
+        self._note(chain)
+        if self._verbose:
+            for step in chain.steps:
+                _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
+        elif failed_step is not None:
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
+        self._move(chain.usage)
+
+    def note_earlier(self, chains: Iterable[Chain]) -> None:
+        """Note what the summary says about segments that earlier sessions have done; failed ones are tried again."""
+        if self._quiet:
+            return
+        for chain in chains:
+            if chain.failed is None:
+                self._note(chain)
+
+    def _note(self, chain: Chain) -> None:
+        """Note what the summary says about the segment of ``chain``."""
         translation = chain.segment.translation
         if chain.segment.source.strip() and translation is not None and not translation.strip():
-            self._empty_translations.append(name)
+            self._empty_translations.append(chain.segment.id)
         if any(step.cause.kind == "triage" for step in chain.steps):
             self._skipped += 1
         if any(step.cause.kind == "memory" for step in chain.steps):
@@ -130,25 +143,11 @@ class Progress:
             self._not_fixed += 1
         self._note_losses(chain)
         self._note_warnings(chain)
-        if self._verbose:
-            for step in chain.steps:
-                _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
-        elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
-        self._move(chain.usage)
-
-    def _note_cause(self, message: str) -> None:
-        """Note why a segment failed."""
-        self._causes.setdefault(_VARYING.sub("", message), []).append(message)
 
     def _say_causes(self, what: str = "segment") -> None:
         """Print how many failed for each cause, the most frequent one first."""
-        causes = sorted(self._causes.values(), key=lambda messages: (-len(messages), min(messages)))
-        for messages in causes[:_MOST_CAUSES]:
-            say(f"mtagent: {counted(len(messages), what)}: {min(messages)}")
-        if len(causes) > _MOST_CAUSES:
-            rest = sum(map(len, causes[_MOST_CAUSES:]))
-            say(f"mtagent: {counted(rest, what)}: {len(causes) - _MOST_CAUSES} other causes; -v prints each failure")
+        for count, reason in by_cause(self._reasons, "; -v prints each failure"):
+            say(f"mtagent: {counted(count, what)}: {reason}")
 
     def _write_failure(self, line: str) -> None:
         """Print the first failures; the summary has the number of all."""
@@ -164,8 +163,9 @@ class Progress:
         """Note the segment if its translation was made here and lacks markup or numbers of the source."""
         for step in chain.steps:
             if step.stage == "translate" and step.verdict == "kept":
-                guards = {damage.guard for damage in refusals(chain.segment, chain.text)}
-                if guards.intersection(RESTORABLE):
+                other_guards = TRANSLATION_GUARDS.keys() - RESTORABLE
+                damages = refusals(chain.segment, chain.text, skip=other_guards)
+                if any(damage.guard in RESTORABLE for damage in damages):
                     self._lost_markup.append(chain.segment.id)
                 if "numbers" in guards_of(step.cause) and lost_numbers(chain.segment, chain.text):
                     self._lost_numbers.append(chain.segment.id)
@@ -186,7 +186,7 @@ class Progress:
             name = f"segment {result.segment.id}: {result.system}"
             if result.error is not None:
                 self._counts["failed"] += 1
-                self._note_cause(result.error)
+                self._reasons.append(result.error)
             elif result.rating is not None:
                 self._counts["rated"] += 1
             if self._verbose:
@@ -200,7 +200,7 @@ class Progress:
         name, failed_step = chain.segment.id, chain.failed
         self._counts["failed" if failed_step else "judged"] += 1
         if failed_step is not None:
-            self._note_cause(failed_step.reason)
+            self._reasons.append(failed_step.reason)
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
@@ -228,16 +228,13 @@ class Progress:
         outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
-        of_these = ""  # all that follows is about the segments of this session
-        if self._is_resumed:
-            of_these = f" of the {counted(sum(self._counts.values()), 'segment')} done now"
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
-            say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}{of_these}; {where}")
+            say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}; {where}")
         if self._skipped:
-            say(f"mtagent: skipped by triage: {self._skipped}{of_these}")
+            say(f"mtagent: skipped by triage: {self._skipped}")
         if self._from_memory:
-            say(f"mtagent: as approved in the translation memory: {self._from_memory}{of_these}")
+            say(f"mtagent: as approved in the translation memory: {self._from_memory}")
         if self._warnings:
             for line in warnings_line(len(self._warnings), self._warnings[0]):
                 say(f"mtagent: {line}")

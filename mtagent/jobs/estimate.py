@@ -373,7 +373,10 @@ class Estimator:
         A budget sends the first calls of a kind only where their worst case is left. So a run that takes as much as
         estimated needs room for the worst case of its last call too.
         """
-        return {RESERVE: Range(Usage(), self._reserve)} if self._reserve.calls else {}
+        if not self._reserve.calls:
+            return {}
+        likely = None if self._reserve.cost is None else 0.0
+        return {RESERVE: Range(Usage(), self._reserve, likely)}
 
     def judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
         """The judge that ``spec`` names, and the settings of the model that it asks."""

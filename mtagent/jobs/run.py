@@ -106,10 +106,10 @@ async def run_job(
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
     done = run.counts().done
     work = _RunningJob(job, run, config, models, on_result, has_output=done > 0)
-    models.begin(run)
     batches = models.batches
     former = RUN.set(name)
     try:
+        models.begin(run)
         on_start(run, job.total)
         if job.prepare is not None:
             await job.prepare(run)

@@ -40,13 +40,13 @@ from mtagent.errors import (
     ServerError,
     ServerPaused,
 )
-from mtagent.formats.files import dumped, opened, replacing, whole_file
+from mtagent.formats.files import dumped, opened, reason_of, replacing, whole_file
 from mtagent.llm.budget import Amount
 from mtagent.llm.limits import ReadLimits
-from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
+from mtagent.llm.reply import RequestFailure, parsed, read_reply, status_failure, words_of
 from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
 from mtagent.llm.server import Endpoint
-from mtagent.text.amounts import counted
+from mtagent.text.amounts import by_cause, counted
 from mtagent.text.masking import clean, masked_reply
 
 logger = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ class Batches:
         self._writers: dict[str, RequestFile] = {}  # by server, key and model
         self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
         self._failures = 0  # in a row
+        self._reasons: list[str] = []  # of requests that this wave asks again
 
     def transport(self, endpoint: Endpoint, draw: str = "") -> BatchTransport:
         """What sends the requests to ``endpoint``; the results of one ``draw`` are not used for another."""
@@ -118,15 +119,21 @@ class Batches:
         """Read the ``folder``, unless the user named another. ``newest_call`` is the newest one in the store now.
 
         If the run was finished and ``is_stored``, its failed segments are tried with new requests; without its store
-        all results are read again. Raises :class:`InputError` for unreadable results.
+        all results are read again. Raises :class:`InputError` for unreadable results, and :class:`BatchOpen` if
+        ``read`` finds none.
         """
         if not self._is_named:
             self.folder = folder
-        if self.mode == "read" and not (self.folder / "run.json").exists():
-            raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ConfigError(f"{self.folder}: is a file: name a folder for the requests")
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            if self.mode == "read" and not (self.folder / "run.json").exists():
+                raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ConfigError(f"{self.folder}: is a file: name a folder for the requests")
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.folder}: cannot be the folder for the requests: {reason_of(error)}: name another folder"
+            ) from None
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
         self._about = self._about_of(run)
@@ -155,10 +162,8 @@ class Batches:
                 del state["ended"]  # a file of results is gone: it is fetched again
             elif "ended" in state:
                 del self._states[path]
-        if self.mode == "read" and not self._results:
-            raise InputError(
-                f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there"
-            )
+        if self.mode == "read" and self._waiting and not self._results:
+            raise BatchOpen(f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there")
         if self.mode != "submit":  # a file that has some results has no others
             for path, size in sizes.items():
                 if 0 < list(self._waiting.values()).count(path) < size:
@@ -239,7 +244,10 @@ class Batches:
             writer.close()
         if self._writers:
             self._about["round_trips"] = self.round_trips + 1
-        self._writers = {}
+        for count, reason in by_cause(self._reasons):
+            requests = f"{counted(count, 'request')} failed and {'is' if count == 1 else 'are'} asked again"
+            logger.info("round trip %d: %s: %s", self.round_trips, requests, reason)
+        self._writers, self._reasons = {}, []
         _write_json(self.folder / "run.json", self._about)
 
     @property
@@ -280,12 +288,16 @@ class Batches:
             if refused_parameter(failure, body) == parameter:
                 return failure
         request = key_of(body, f"{endpoint.address}#{draw}").rpartition(":")[2][:40]
-        attempt = self._used.get(request, self._about["attempts_before"]) + 1
+        first = self._about["attempts_before"] + 1
+        attempt = self._used.get(request, first - 1) + 1
         outcome: object = None
         while True:
             name = f"{request}-{attempt}"
             if name not in self._results:
                 if attempt <= self._about["attempts"]:
+                    if attempt > first and name not in self._waiting:
+                        is_failure = isinstance(outcome, RequestFailure)
+                        self._reasons.append(_with_status(outcome) if is_failure else "an empty reply")
                     self._write(name, endpoint, body)
                     raise NotAnswered("the request is in a batch: the same command with --batch continues it")
                 break
@@ -377,8 +389,7 @@ class Batches:
         except Exception as error:  # noqa: BLE001 as in SDKTransport
             failure = failure_of(error, str(client.api_key), LONGEST_WAIT, time.time())
             self._failures += 1
-            status = f"HTTP {failure.status}: " if failure.status else ""
-            message = f"batches at {state['server']}: {status}{failure.message}"
+            message = f"batches at {state['server']}: {_with_status(failure)}"
             if failure.transient and self._failures < MOST_FAILURES:
                 logger.info("%s; tried again", message)
                 return
@@ -523,16 +534,23 @@ def _lines(path: Path, *, of_results: bool = False) -> Iterator[tuple[int, str]]
 
 
 def read_result(line: Any) -> object | RequestFailure:
-    """The reply body in a line of results, or the failure."""
+    """The reply body in a line of results, or the failure, such as a body without a reply."""
     response = line.get("response") if isinstance(line.get("response"), dict) else {}
     body, error = response.get("body"), line.get("error")
     status = response.get("status_code") or 0
     if isinstance(body, dict) and status in (0, 200):
-        return masked_reply(body)
+        body = masked_reply(body)
+        reply = read_reply(body, "")
+        return reply if isinstance(reply, RequestFailure) else body
     if status >= 300:
         return status_failure(status, {}, body or error, now=0.0)
     message = error.get("message") if isinstance(error, dict) else error
     return RequestFailure(ServerError, clean(words_of(message or "no reason given"), ""), transient=True)
+
+
+def _with_status(failure: RequestFailure) -> str:
+    """The message, after the status if the server sent one."""
+    return failure.message if failure.status in (0, 200) else f"HTTP {failure.status}: {failure.message}"
 
 
 async def _first(items: AsyncIterator[Any], is_sought: Callable[[Any], bool]) -> Any:

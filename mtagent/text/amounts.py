@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 UNKNOWN = "unknown"
 NOTHING = "-"
@@ -62,6 +62,27 @@ def seconds(time: float) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """``1 segment``, ``1,234 segments``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+_MOST_CAUSES = 5
+_VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
+"""What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
+
+
+def by_cause(messages: Iterable[str], hint: str = "") -> list[tuple[int, str]]:
+    """How many of the ``messages`` have one cause, and one of these messages, the most frequent cause first.
+
+    After five causes, the last row counts the messages of all others and ends with ``hint``.
+    """
+    causes: dict[str, list[str]] = {}
+    for message in messages:
+        causes.setdefault(_VARYING.sub("", message), []).append(message)
+    groups = sorted(causes.values(), key=lambda group: (-len(group), min(group)))
+    rows = [(len(group), min(group)) for group in groups[:_MOST_CAUSES]]
+    others = groups[_MOST_CAUSES:]
+    if others:
+        rows.append((sum(map(len, others)), f"{counted(len(others), 'other cause')}{hint}"))
+    return rows
 
 
 def share(count: float, total: float) -> str:
