@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mtagent.cli.progress import MOST_EARLIER
 from mtagent.text.escaping import harmless, visible
 from tests.commands import ROOT, SOURCES, TRANSLATIONS, Done, Shell, environment, python
 from tests.scripted_server import Answer, scripted_server
@@ -259,6 +260,15 @@ def test_the_summary_of_a_resumed_run_is_about_all_its_segments(shell: Shell) ->
             "mtagent: numbers of the source are missing in: 1, 3",
         ]
     assert "missing" not in translated(shell, "lossy_years_mt", body, f"{line} --quiet").err
+
+
+def test_the_summary_leaves_out_earlier_segments_if_there_are_very_many(shell: Shell) -> None:
+    shell.write("many.en.txt", *["One."] * (MOST_EARLIER + 1))
+    shell.write("many.es.txt", *["Uno."] * (MOST_EARLIER + 1))
+    line = "postedit -s many.en.txt -t many.es.txt -l en-es -o o.txt --evaluator rules --name r"
+    assert "leaves out" not in shell(f"{line} --limit {MOST_EARLIER}").err
+    assert "leaves out" not in shell(line).err
+    assert shell(line).last == f"mtagent: what follows leaves out the {MOST_EARLIER + 1:,} segments that were done before"
 
 
 def test_what_no_command_says_is_made_visible_too() -> None:

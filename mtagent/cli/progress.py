@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _BAR = "{n_fmt}/{total_fmt} |{bar}| {remaining} left{postfix}"
+MOST_EARLIER = 5000
+"""Segments of earlier sessions whose chains are read for the summary; 1,000 take about half a second."""
 _COLUMNS = 80
 """The widest bar; a wider terminal gains nothing."""
 _SHOWN_STATES = ("changed", "failed")
@@ -56,6 +58,7 @@ class Progress:
         self._usage = Usage()
         self._earlier_changed = 0  # by earlier sessions of the run
         self._earlier_usage = Usage()
+        self._left_out = 0  # segments of earlier sessions that the notes of the summary are not about
         self._failures = 0  # to print the first ones only
         # Counts of segments:
         self._failed_empty = 0  # a stage failed, and the segment has no text
@@ -92,6 +95,7 @@ class Progress:
         self._is_resumed = done > 0
         self._earlier_changed = counts.changed
         self._earlier_usage = run.usage()
+        self._left_out = done if done > MOST_EARLIER else 0
         if done:
             say(f"mtagent: resuming run {run.name}: {done} of {total} segments are done")
         self._bar = tqdm(
@@ -122,8 +126,11 @@ class Progress:
         self._move(chain.usage)
 
     def note_earlier(self, chains: Iterable[Chain]) -> None:
-        """Note what the summary says about segments that earlier sessions have done; failed ones are tried again."""
-        if self._quiet:
+        """Note what the summary says about segments that earlier sessions have done; failed ones are tried again.
+
+        If there are many, the summary leaves them out: a finished run should write its output again in seconds.
+        """
+        if self._quiet or self._left_out:
             return
         for chain in chains:
             if chain.failed is None:
@@ -228,6 +235,8 @@ class Progress:
         outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
+        if self._left_out:
+            say(f"mtagent: what follows leaves out the {self._left_out:,} segments that were done before")
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
             say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}; {where}")
