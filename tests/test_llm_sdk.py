@@ -551,6 +551,7 @@ def agent_client() -> openai.AsyncOpenAI:
         ({"client": agent_client(), "api_key": "k"}, "api_key: the client that you pass"),
         ({"client": agent_client(), "headers": {"A": "b"}}, "headers: the client that you pass"),
         ({"client": agent_client(), "base_url": "http://h/v1"}, "base_url: the client that you pass"),
+        ({"client": agent_client(), "llm": "local:/m.gguf"}, "llm: the client that you pass .* would be called instead"),
         ({"client": agent_client(), "stages": "t", "gate": "guards"}, "client: this agent uses no model"),
         ({"llms": {"judge": agent_client()}, "judge": {"base_url": "http://h/v1"}}, "judge: the client that you pass"),
         ({"instrumented": True, "stages": "t"}, "instrumented: this agent uses no model"),

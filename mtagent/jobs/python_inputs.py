@@ -289,6 +289,8 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         "ask_all",
     ) or name in get_args(Role):
         return _why_idle_in_role(name, value, checked, own)
+    if name == "llm" and own.client is not None and config.llm not in (None, "openai"):
+        return "the client that you pass (client) would be called instead: leave one of the two out"
     if name in ("llm", "budget", "token_budget", "instructions", "instructions_for", "prompts"):
         return None if checked.roles else NO_MODEL
     if name in ("domain", "context"):
