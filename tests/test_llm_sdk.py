@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
 
@@ -539,6 +540,36 @@ def test_a_client_may_be_used_in_one_event_loop_after_the_other(server: str) -> 
         assert asyncio.run(agent.atranslate("Hello, world!", "en", "es")).failed is None
 
 
+@pytest.mark.parametrize("instrumented", [False, True])
+async def test_a_client_that_is_closed_is_refused_when_it_is_passed_and_when_it_is_used(
+    instrumented: bool, server: str
+) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    async with Agent(same, client=client, model="m", stages="tpr", gate="guards", instrumented=instrumented) as agent:
+        assert not (await agent.atranslate("Hello, world!", "en", "es")).failed
+        await client.close()
+        with pytest.raises(ConfigError, match="client: is closed, and can't be opened again"):
+            await agent.atranslate("Hello again!", "en", "es")
+    for settings in ({"client": client}, {"llms": {"judge": client}}):
+        with pytest.raises(ConfigError, match="client: is closed"):
+            Agent(same, model="m", **settings)  # type: ignore[arg-type]
+
+
+async def test_a_session_of_aiohttp_that_is_closed_or_of_another_event_loop_is_refused(server: str) -> None:
+    session = aiohttp.ClientSession()
+    settings: dict[str, Any] = {"base_url": server, "model": "m", "stages": "tpr", "gate": "guards"}
+    async with Agent(same, http_client=session, **settings) as agent:
+        assert not (await agent.atranslate("Hello, world!", "en", "es")).failed
+        await session.close()
+        with pytest.raises(ConfigError, match="http_client: is closed"):
+            await agent.atranslate("Hello again!", "en", "es")
+    session = aiohttp.ClientSession()
+    with Agent(same, http_client=session, **settings) as agent:
+        with pytest.raises(ConfigError, match="http_client: it was made in another event loop"):
+            await asyncio.to_thread(agent.translate, "Hello, world!", "en", "es")
+    await session.close()
+
+
 def agent_client() -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key=KEY)
 
@@ -551,7 +582,10 @@ def agent_client() -> openai.AsyncOpenAI:
         ({"client": agent_client(), "api_key": "k"}, "api_key: the client that you pass"),
         ({"client": agent_client(), "headers": {"A": "b"}}, "headers: the client that you pass"),
         ({"client": agent_client(), "base_url": "http://h/v1"}, "base_url: the client that you pass"),
-        ({"client": agent_client(), "llm": "local:/m.gguf"}, "llm: the client that you pass .* would be called instead"),
+        (
+            {"client": agent_client(), "llm": "local:/m.gguf"},
+            "llm: the client that you pass .* would be called instead",
+        ),
         ({"client": agent_client(), "stages": "t", "gate": "guards"}, "client: this agent uses no model"),
         ({"llms": {"judge": agent_client()}, "judge": {"base_url": "http://h/v1"}}, "judge: the client that you pass"),
         ({"instrumented": True, "stages": "t"}, "instrumented: this agent uses no model"),

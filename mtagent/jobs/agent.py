@@ -104,7 +104,8 @@ class Agent:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
-    (``api_key_env``) gets the key in that variable instead of ``api_key``.
+    (``api_key_env``) gets the key in that variable instead of ``api_key``. ``http_client`` works in the event loop in
+    which it was made: only with the async methods.
     ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
     model, and their errors are logged. ``timeout`` doesn't end them, because one that is stopped halfway may leave half
     a record: use ``asyncio.timeout`` in the function if it may hang. ``observer(event)`` is called with each call,

@@ -56,7 +56,7 @@ from mtagent.llm.events import EventLog, Observed, Observer, Observers
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
-from mtagent.llm.server import ApiKey, is_sdk_client
+from mtagent.llm.server import ApiKey, is_sdk_client, refuse_closed
 from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
 from mtagent.translators import CallableTranslator, check_spec, wrap
@@ -161,6 +161,9 @@ class OwnParts:
                 raise ConfigError(f"headers: {name!r}: a header is a name and a text of ASCII characters, in one line")
         if self.client is not None and not is_sdk_client(self.client) and not callable(self.client):
             raise ConfigError(f"client: {self.client!r:.80} isn't an openai.AsyncOpenAI or AsyncAzureOpenAI")
+        for client in (self.client, *self.clients.values()):
+            if is_sdk_client(client):
+                refuse_closed(client)
         if self.instrumented and self.http_client is not None:
             raise ConfigError("http_client: isn't used with instrumented: pass client with an http_client of its own")
         if self.client is not None:

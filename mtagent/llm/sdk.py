@@ -37,7 +37,7 @@ from mtagent.llm.reply import (
     unreadable_failure,
 )
 from mtagent.llm.request import OPTIONAL, Body
-from mtagent.llm.server import Endpoint, KeyUnavailable
+from mtagent.llm.server import Endpoint, KeyUnavailable, refuse_closed
 from mtagent.text.masking import SHORT, clean, masked_reply
 
 logger = logging.getLogger(__name__)
@@ -250,9 +250,10 @@ class SDKTransport:
         """The parsed reply body, or the failure. Gives up after ``seconds``.
 
         A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it. Raises
-        :class:`ConfigError` if such a client is used in several event loops at once.
+        :class:`ConfigError` if such a client is closed, or used in several event loops at once.
         """
         if self._endpoint is None:
+            refuse_closed(self._client)
             _refuse_second_loop(self._client)
         key = ""
         _READ_LIMITS.set(read_limits)

@@ -115,6 +115,12 @@ def is_sdk_client(thing: object) -> bool:
     return True
 
 
+def refuse_closed(client: Any) -> None:
+    """Raise :class:`ConfigError` for a user's ``client`` of the ``openai`` package that is closed for good."""
+    if client.is_closed():
+        raise ConfigError("client: is closed, and can't be opened again: close it after the agent's last call")
+
+
 def client_address(client: Any) -> str:
     """The name of the server that a user's ``client`` of the ``openai`` package talks to: its address and query."""
     query = urlencode(client.default_query)
