@@ -564,9 +564,10 @@ async def test_a_session_of_aiohttp_that_is_closed_or_of_another_event_loop_is_r
         with pytest.raises(ConfigError, match="http_client: is closed"):
             await agent.atranslate("Hello again!", "en", "es")
     session = aiohttp.ClientSession()
-    with Agent(same, http_client=session, **settings) as agent:
-        with pytest.raises(ConfigError, match="http_client: it was made in another event loop"):
-            await asyncio.to_thread(agent.translate, "Hello, world!", "en", "es")
+    agent = Agent(same, http_client=session, **settings)
+    with pytest.raises(ConfigError, match="http_client: it was made in another event loop"):
+        await asyncio.to_thread(agent.translate, "Hello, world!", "en", "es")
+    agent.close()
     await session.close()
 
 

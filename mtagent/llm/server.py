@@ -189,16 +189,18 @@ class Endpoint:
             raise ConfigError(f"the key in {name} contains white space or unusual characters; copy it again")
         if any(os.environ.get(name, "").strip() for name in variables):
             return
+        name = self.key_source if self.api_key_env is None else _shown(self.api_key_env)
         if self.azure_endpoint is not None:
-            raise ConfigError(f"no API key: set the environment variable {self.key_source}")
-        if server_address(self.base_url) == OPENAI:
+            raise ConfigError(f"no API key: set the environment variable {name}")
+        address = server_address(self.base_url)
+        if address == OPENAI:
             raise ConfigError(
-                f"no API key: set the environment variable {self.key_source}, or give the base URL of a server that "
-                "needs none"
+                f"no API key: set the environment variable {name}, or give the base URL of a server that needs none"
             )
         if self.api_key_env is not None:
             raise ConfigError(
-                "no API key: the variable that api_key_env names is not set: set it, or leave api_key_env out"
+                f"no API key for {address}: the environment variable {name} is not set: set it, or leave it out of "
+                "api_key_env or endpoint"
             )
 
     async def key(self) -> str | None:
@@ -213,6 +215,13 @@ class Endpoint:
         if self.azure_endpoint is not None and self.api_key_env is None:
             return None
         return os.environ.get(self.api_key_env or "OPENAI_API_KEY", "").strip() or NO_KEY
+
+
+def _shown(variable: str) -> str:
+    """The name of an environment ``variable`` that isn't set, for a message: it may be a key instead of a name."""
+    if re.fullmatch(r"[A-Z_][A-Z0-9_]{0,39}", variable) and masked(variable) == variable:
+        return variable
+    return "that api_key_env or endpoint names (it isn't shown, because it may be a key)"
 
 
 def _can_be_sent(key: str) -> bool:
