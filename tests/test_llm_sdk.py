@@ -217,6 +217,27 @@ async def test_a_function_without_a_key_is_an_error_and_nothing_is_sent(way: str
         assert server.arrived == []
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("is_wrapped", [False, True])
+async def test_a_function_that_reaches_no_server_for_a_token_is_called_again(way: str, is_wrapped: bool) -> None:
+    calls = 0
+
+    def token() -> str:
+        nonlocal calls
+        calls += 1
+        if calls != 2:
+            return "token-1"
+        broken = ConnectionResetError("the identity server is away")
+        if is_wrapped:
+            raise LookupError("no token") from broken
+        raise broken
+
+    async with Simulator() as server, model(way, *azure(server, azure_ad_token_provider=token)) as llm:
+        assert not (await llm.complete(HELLO)).retries
+        assert (await llm.complete(HELLO)).retries == ("connection broken",)
+        assert len(server.arrived) == 2
+
+
 # --- the same errors
 
 

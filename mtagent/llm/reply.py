@@ -29,6 +29,7 @@ from mtagent.errors import (
 )
 from mtagent.llm.limits import StatedLimit
 from mtagent.llm.reading import says_nothing, whole_characters
+from mtagent.llm.server import KeyUnavailable
 from mtagent.records import TokenLogprob, ToolCall, Usage
 from mtagent.text.masking import clean, masked_data, redirected
 
@@ -149,6 +150,13 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> 
     if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
         words += "; the server does not seem to speak https at this address: write http://"
     return exchange_failure(f"no connection, or it broke: {words}", key, unreachable=unreachable)
+
+
+def key_failure(error: KeyUnavailable) -> RequestFailure:
+    """The failure of a request that was not sent, since there was no key for it."""
+    if error.transient:
+        return exchange_failure(str(error), "")
+    return RequestFailure(AuthenticationError, str(error))
 
 
 def late_failure(seconds: float, key: str) -> RequestFailure:

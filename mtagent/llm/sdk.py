@@ -24,20 +24,21 @@ import openai
 import truststore
 from yarl import URL
 
-from mtagent.errors import AuthenticationError, BadRequest, ConfigError
+from mtagent.errors import BadRequest, ConfigError
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
     error_body,
     exchange_failure,
+    key_failure,
     late_failure,
     stated_limits,
     status_failure,
     unreadable_failure,
 )
 from mtagent.llm.request import OPTIONAL, Body
-from mtagent.llm.server import Endpoint, KeyUnavailable, refuse_closed
+from mtagent.llm.server import Endpoint, KeyUnavailable, is_connection_error, refuse_closed
 from mtagent.text.masking import SHORT, clean, masked_reply
 
 logger = logging.getLogger(__name__)
@@ -194,11 +195,12 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, openai.APIResponseValidationError):
         return exchange_failure(f"the reply is no chat completion: {error}", key)
     if isinstance(error, KeyUnavailable):
-        return RequestFailure(AuthenticationError, str(error))
+        return key_failure(error)
     if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):
         return unreadable_failure(error, key)
     what = f"the client raised {type(error).__name__}: {error}"
-    if isinstance(error, RuntimeError):  # a connection of the client belongs to an event loop that has ended
+    # A connection of the client belongs to an event loop that has ended, or its function for a token reached no server.
+    if isinstance(error, RuntimeError) or is_connection_error(error):
         return exchange_failure(what, key)
     return RequestFailure(BadRequest, clean(what, key))
 

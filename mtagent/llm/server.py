@@ -128,7 +128,26 @@ def client_address(client: Any) -> str:
 
 
 class KeyUnavailable(Exception):
-    """A user's function raised an error instead of returning a key, or returned something else."""
+    """A user's function raised an error instead of returning a key, or returned something else.
+
+    ``transient``: it didn't reach its own server, and may do so later.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+def is_connection_error(error: BaseException) -> bool:
+    """Whether a user's function failed because it didn't reach a server: packages wrap the error of the system."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # The package requests derives all its errors from OSError, also those for a server's refusal.
+        is_refusal = getattr(cause, "response", None) is not None
+        if isinstance(cause, OSError) and not is_refusal:
+            return not isinstance(cause, FileNotFoundError | PermissionError)
+        cause = cause.__cause__
+    return False
 
 
 @dataclass(frozen=True)
@@ -234,7 +253,8 @@ async def _returned_key(function: Callable[[], str | Awaitable[str]]) -> str:
         if inspect.isawaitable(key):
             key = await key
     except Exception as error:  # noqa: BLE001 a user's function may raise anything
-        raise KeyUnavailable(clean(f"api_key: the function raised {type(error).__name__}: {error}", "")) from None
+        message = clean(f"api_key: the function raised {type(error).__name__}: {error}", "")
+        raise KeyUnavailable(message, transient=is_connection_error(error)) from None
     if not isinstance(key, str) or not key or not _can_be_sent(key):
         raise KeyUnavailable("api_key: the function returned no key, or one with white space or odd characters")
     return key

@@ -17,13 +17,14 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import truststore
 
-from mtagent.errors import AuthenticationError, ConfigError
+from mtagent.errors import ConfigError
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
     error_body,
     exchange_failure,
+    key_failure,
     late_failure,
     parsed,
     stated_limits,
@@ -139,7 +140,7 @@ class Transport:
                 return late_failure(seconds, keys)
             return connection_failure(error, keys, unreachable=isinstance(error, UNREACHABLE))
         except KeyUnavailable as error:
-            return RequestFailure(AuthenticationError, str(error))
+            return key_failure(error)
         except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
             return unreadable_failure(error, keys)
 
