@@ -292,8 +292,9 @@ async def test_a_users_client_repeats_nothing_itself_and_keeps_its_setting() -> 
 
 async def test_a_traced_client_that_repeats_requests_itself_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     client = openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key=KEY, max_retries=2)
-    OpenAIClient("m", client=client, instrumented=True)
-    assert "make the client with max_retries=0" in caplog.text
+    for name in ("m", "judge"):
+        OpenAIClient(name, client=client, instrumented=True)
+    assert caplog.text.count("make the client with max_retries=0") == 1
     await client.close()
 
 
@@ -429,7 +430,10 @@ def test_a_proxy_that_does_not_speak_http_is_refused(monkeypatch: pytest.MonkeyP
         ({"api_version": "2024-10-21"}, "api_version: is for Azure"),
         ({"azure_endpoint": "https://n.example"}, "needs api_version"),
         ({"azure_endpoint": "https://n.example/openai/deployments/d", "api_version": "1"}, "the resource alone"),
-        ({"azure_endpoint": "n.example", "api_version": "1"}, "azure_endpoint: is not an address"),
+        (
+            {"azure_endpoint": "n.example", "api_version": "1"},
+            "is not an address: write for example https://NAME.openai",
+        ),
         ({"azure_endpoint": "https://n.example", "api_version": "1"}, "AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN"),
         ({"azure_endpoint": "https://n.example", "api_version": "1", "api_key_env": "K"}, "environment variable K$"),
     ],
@@ -561,6 +565,26 @@ def test_a_client_may_be_used_in_one_event_loop_after_the_other(server: str) -> 
         assert asyncio.run(agent.atranslate("Hello, world!", "en", "es")).failed is None
 
 
+@pytest.mark.parametrize(("returned", "message"), [(None, "returned NoneType"), ({"id": "1"}, "returned dict")])
+async def test_a_wrapper_that_does_not_return_the_reply_is_an_error_at_once(
+    returned: object, message: str, server: str
+) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    calls = 0
+
+    async def create(**arguments: Any) -> object:
+        nonlocal calls
+        calls += 1
+        return returned
+
+    client.chat.completions.create = create  # type: ignore[method-assign,assignment]
+    async with Agent(same, client=client, model="m", stages="tpr", gate="guards", instrumented=True) as agent:
+        with pytest.raises(ConfigError, match=f"{message} and not the reply .* must return what the wrapped"):
+            await agent.atranslate("Hello, world!", "en", "es")
+    assert calls == 1
+    await client.close()
+
+
 @pytest.mark.parametrize("instrumented", [False, True])
 async def test_a_client_that_is_closed_is_refused_when_it_is_passed_and_when_it_is_used(
     instrumented: bool, server: str
@@ -574,6 +598,15 @@ async def test_a_client_that_is_closed_is_refused_when_it_is_passed_and_when_it_
     for settings in ({"client": client}, {"llms": {"judge": client}}):
         with pytest.raises(ConfigError, match="client: is closed"):
             Agent(same, model="m", **settings)  # type: ignore[arg-type]
+
+
+async def test_an_address_that_ends_like_that_of_a_request_is_named() -> None:
+    with scripted_server() as server:
+        server.answer = lambda request: Answer("not here", status=404)
+        llm = OpenAIClient("m", base_url=f"{server.url}/v1/chat/completions")
+        with pytest.raises(ModelError, match="leave /chat/completions out of base_url"):
+            await llm.complete(HELLO)
+        await llm.aclose()
 
 
 async def test_a_session_of_aiohttp_that_is_closed_or_of_another_event_loop_is_refused(server: str) -> None:
@@ -601,6 +634,8 @@ def agent_client() -> openai.AsyncOpenAI:
     [
         ({"client": 5}, "client: 5 isn't an openai.AsyncOpenAI"),
         ({"client": openai.OpenAI(api_key=KEY)}, "client: OpenAI is synchronous"),
+        ({"client": lambda: openai.AsyncOpenAI(api_key=1 / 0)}, "client: the function raised ZeroDivisionError"),
+        ({"instrumented": "yes", "model": "m"}, "instrumented: expected True or False, not 'yes'"),
         ({"client": agent_client(), "api_key": "k"}, "api_key: the client that you pass"),
         ({"client": agent_client(), "headers": {"A": "b"}}, "headers: the client that you pass"),
         ({"client": agent_client(), "base_url": "http://h/v1"}, "base_url: the client that you pass"),

@@ -59,6 +59,7 @@ from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.llm.server import ApiKey, is_sdk_client, refuse_closed
 from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
+from mtagent.text.masking import clean
 from mtagent.translators import CallableTranslator, check_spec, wrap
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
@@ -164,6 +165,9 @@ class OwnParts:
         for client in (self.client, *self.clients.values()):
             if is_sdk_client(client):
                 refuse_closed(client)
+        instrumented: Any = self.instrumented
+        if not isinstance(instrumented, bool):
+            raise ConfigError(f"instrumented: expected True or False, not {instrumented!r:.80}")
         if self.instrumented and self.http_client is not None:
             raise ConfigError("http_client: isn't used with instrumented: pass client with an http_client of its own")
         if self.client is not None:
@@ -526,7 +530,11 @@ class _Models:
         """A user's client, or one from a user's function for the event loop in which these models are opened."""
         if is_sdk_client(client):
             return client
-        made = client()
+        try:
+            made = client()
+        except Exception as error:
+            message = clean(f"client: the function raised {type(error).__name__}: {error}", "")
+            raise ConfigError(message) from error
         if not is_sdk_client(made):
             raise ConfigError(f"client: the function returned {made!r:.80}, not an openai.AsyncOpenAI")
         if self._stack is not None:

@@ -475,7 +475,9 @@ class OpenAIClient:
             way_out = "check azure_endpoint, api_version, and the deployment that model names"
         elif failure.kind is BadRequest and failure.status == 404:
             way_out = "check base_url and the model's name"
-            if "/v1" not in self.base_url:
+            if self.base_url.partition("?")[0].endswith("/completions"):
+                way_out = "leave /chat/completions out of base_url: it is added to the address"
+            elif "/v1" not in self.base_url:
                 way_out += "; base_url may lack /v1 at its end"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)

@@ -209,6 +209,10 @@ _LOOPS: weakref.WeakKeyDictionary[Any, weakref.ref[asyncio.AbstractEventLoop]] =
 """The event loop in which each user's client was used last."""
 
 
+_WARNED_OF: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The users' clients that repeat requests themselves, each of which is warned of once."""
+
+
 def _refuse_second_loop(client: Any) -> None:
     """Raise :class:`ConfigError` for a user's client that another running loop uses: its connections belong to one."""
     loop = asyncio.get_running_loop()
@@ -240,7 +244,8 @@ class SDKTransport:
         self._instrumented = instrumented
         if instrumented:  # loaded here, so that it isn't part of the first request's time
             importlib.import_module("openai.resources.chat.completions")
-        if instrumented and client is not None and client.max_retries:
+        if instrumented and client is not None and client.max_retries and client not in _WARNED_OF:
+            _WARNED_OF.add(client)
             logger.warning(
                 "client: it repeats failed requests itself (max_retries=%d), so mtagent sees fewer refusals and paces "
                 "its requests worse: make the client with max_retries=0",
@@ -252,7 +257,8 @@ class SDKTransport:
         """The parsed reply body, or the failure. Gives up after ``seconds``.
 
         A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it. Raises
-        :class:`ConfigError` if such a client is closed, or used in several event loops at once.
+        :class:`ConfigError` if such a client is closed, or used in several event loops at once, or if what wraps it
+        doesn't return the reply.
         """
         if self._endpoint is None:
             refuse_closed(self._client)
@@ -265,6 +271,8 @@ class SDKTransport:
                 key = str(client.api_key)
                 payload = await self._sent(client, body)
             return masked_reply(payload, key)
+        except ConfigError:
+            raise
         except Exception as error:  # noqa: BLE001 a user's client, and what wraps it, may raise anything
             return failure_of(error, key, seconds, self._clock.wall())
 
@@ -275,7 +283,14 @@ class SDKTransport:
         arguments = {name: value for name, value in body.items() if name in ARGUMENTS}
         others = {name: value for name, value in body.items() if name not in ARGUMENTS}
         reply = await client.chat.completions.create(**arguments, extra_body=others or None)
-        return reply.to_dict() if isinstance(reply, openai.BaseModel) else reply
+        if isinstance(reply, openai.BaseModel):
+            return reply.to_dict()
+        if isinstance(reply, str):  # what the package returns if the server didn't send JSON
+            raise json.JSONDecodeError("the client returned a text", reply, 0)
+        raise ConfigError(
+            f"client: chat.completions.create returned {type(reply).__name__} and not the reply of the openai package: "
+            "what wraps it must return what the wrapped function returned"
+        )
 
     async def _open(self) -> Any:
         """The user's client, or one for the running event loop: connections do not survive their loop."""

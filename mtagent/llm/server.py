@@ -24,6 +24,7 @@ ApiKey = str | Callable[[], str | Awaitable[str]]
 CacheControl = Literal["claude", "openai"]
 """Whose marks for caching to use."""
 AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
+AZURE_EXAMPLE = "https://NAME.openai.azure.com"
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096
 """Tokens of a local model's context: a request and its reply."""
@@ -91,11 +92,11 @@ def azure_address(endpoint: str, api_version: str | None) -> str:
 
     Raises :class:`ConfigError` if no version is set, neither here nor in ``OPENAI_API_VERSION``.
     """
-    problem = address_problem(endpoint)
+    problem = address_problem(endpoint, example=AZURE_EXAMPLE)
     if problem:
         raise ConfigError(f"azure_endpoint: {problem}")
     if "?" in endpoint or "/openai" in urlsplit(endpoint).path:
-        raise ConfigError("azure_endpoint: expected the address of the resource alone: https://NAME.openai.azure.com")
+        raise ConfigError(f"azure_endpoint: expected the address of the resource alone: {AZURE_EXAMPLE}")
     version = api_version or os.environ.get("OPENAI_API_VERSION")
     if not version:
         raise ConfigError("azure_endpoint: needs api_version, such as 2024-10-21, or the variable OPENAI_API_VERSION")
