@@ -417,6 +417,17 @@ async def test_requests_go_through_the_proxy_of_the_environment(variable: str, m
         assert [request.path for request in proxy.requests] == ["http://model.example/v1/chat/completions"] * 2
 
 
+async def test_a_proxy_that_does_not_answer_is_named(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "http://user:secret-4711@127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    llm = OpenAIClient("m", base_url=server, clock=FakeClock())
+    with pytest.raises(ModelError, match=r"no connection to the proxy 127\.0\.0\.1:1: .*; check HTTPS_PROXY") as caught:
+        await llm.complete(HELLO)
+    assert "secret-4711" not in str(caught.value)
+    await llm.aclose()
+
+
 def test_a_proxy_that_does_not_speak_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1080")
     with pytest.raises(ConfigError, match=r"must begin with http://.*ALL_PROXY"):

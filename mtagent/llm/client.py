@@ -455,6 +455,8 @@ class OpenAIClient:
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
                 "more time or come back later"
             )
+        elif failure.proxy and not self._learnt.reached:
+            way_out = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or list the server in NO_PROXY"
         elif failure.unreachable and not self._learnt.reached:
             way_out = "nobody answers there: check the base URL, and whether the server is up"
         elif failure.transient and self._has_others:
