@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, Validation
 
 from mtagent.errors import ConfigError
 from mtagent.formats.files import reason_of, refuse_pipe
-from mtagent.llm.server import CacheControl, address_problem
+from mtagent.llm.server import AZURE_EXAMPLE, CacheControl, address_problem
 from mtagent.records import Record, Stage
 from mtagent.text import languages
 from mtagent.text.edits import OnAmbiguous
@@ -157,6 +157,13 @@ def _address(address: str) -> str:
     return address
 
 
+def _azure_address(address: str) -> str:
+    problem = address_problem(address, example=AZURE_EXAMPLE)
+    if problem:
+        raise ValueError(problem)
+    return address
+
+
 def _run_name(name: str) -> str:
     if not name.strip() or not name.isprintable() or name.startswith("-"):
         raise ValueError("must be a name of printable characters, in one line, that does not begin with '-'")
@@ -179,6 +186,8 @@ def _header(text: str) -> str:
     name, equals, variable = text.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
         raise ValueError("must be NAME=VARIABLE: a header, and the environment variable that holds its value")
+    if "," in variable:
+        raise ValueError("holds a comma, which doesn't separate headers: repeat --header, or give a list")
     _variable(variable)
     return text
 
@@ -214,7 +223,7 @@ class ModelSettings(Record):
 
     model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
-    azure_endpoint: Annotated[str, AfterValidator(_address)] | None = None
+    azure_endpoint: Annotated[str, AfterValidator(_azure_address)] | None = None
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
     endpoint: tuple[Annotated[str, AfterValidator(_endpoint)], ...] | None = None
     """Each ``URL`` or ``URL=VARIABLE``: further servers for the model, and the variables with their keys."""
@@ -654,10 +663,16 @@ class SettingsFile:
         return settings
 
 
-def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+def load(
+    file: Path | SettingsFile | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    arguments: Collection[str] = (),
+) -> Config:
     """The configuration from ``overrides``, then the TOML file, then the preset, then the defaults.
 
-    Raises :class:`ConfigError` naming the file and the setting.
+    ``arguments``: what the caller takes besides settings, and an unknown setting may mean. Raises :class:`ConfigError`
+    naming the file and the setting.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     if isinstance(file, Path):
@@ -681,7 +696,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         config = Config.model_validate(settings)
         config._file = path
     except ValidationError as error:
-        raise ConfigError(_explain(error, path, data, given)) from None
+        raise ConfigError(_explain(error, path, data, given, arguments)) from None
     if config.llm not in (None, "openai"):
         for name in SERVER_NAMES:
             if getattr(config, name):
@@ -806,17 +821,34 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """What is wrong with the first wrong setting, and the file if it is from there."""
+def _explain(
+    error: ValidationError,
+    path: Path | None,
+    data: Mapping[str, Any],
+    given: Mapping[str, Any],
+    arguments: Collection[str],
+) -> str:
+    """What is wrong with the first wrong setting, and the file if it is from there.
+
+    ``arguments``: what may be meant by an unknown name besides the settings.
+    """
     first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
+    name = ""
+    for part in first["loc"]:
+        if isinstance(part, int):
+            name += f" {part + 1}"  # header 2: the second one
+        else:
+            name += f".{part}" if name else str(part)
     top = str(first["loc"][0])
     where = f"{path}: " if path and top in data and top not in given else ""
     if first["type"] == "extra_forbidden":
         table: type[Record] = Config
         if len(first["loc"]) > 1:
             table = JudgeSettings if top == "judge" else ModelSettings
-        near = difflib.get_close_matches(str(first["loc"][-1]), table.model_fields, n=1)
+        names = [*table.model_fields]
+        if len(first["loc"]) == 1:
+            names += arguments
+        near = difflib.get_close_matches(str(first["loc"][-1]), names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`mtagent config` lists the settings"
         if name == "batch":
             hint = "only the commands translate, postedit and rate have --batch: others answer at once"

@@ -210,6 +210,10 @@ def test_the_paper_preset_refuses_terms_that_nobody_would_read() -> None:
         ({"stages": "tpx"}, "no stage 'tpx'"),
         ({"stages": ["postedit", "translate"]}, "in the order translate, rerank, postedit, proofread"),
         ({"modle": "x"}, "unknown setting 'modle'; did you mean 'model'"),
+        ({"clinet": "x"}, "unknown setting 'clinet'; did you mean 'client'"),
+        ({"endpoint": ["http://h/v1", "h"]}, "endpoint 2: is not an address"),
+        ({"header": ["A=B,C=D"]}, "header 1: holds a comma, which doesn't separate headers"),
+        ({"azure_endpoint": "127.0.0.1:1"}, "azure_endpoint: .*write for example https://NAME.openai.azure.com"),
         ({"postedit": {"temprature": 1}}, "unknown setting 'postedit.temprature'; did you mean 'temperature'"),
     ],
 )

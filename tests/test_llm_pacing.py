@@ -10,10 +10,11 @@ import asyncio
 import itertools
 import math
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -26,6 +27,7 @@ from mtagent.jobs.inputs import Files
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.client import OpenAIClient
+from mtagent.llm.events import Observed, Observers
 from mtagent.llm.limits import Limiter, ReadLimits
 from mtagent.llm.reply import exchange_failure, stated_limits, status_failure
 from mtagent.llm.request import Body
@@ -271,6 +273,35 @@ def test_queueing_for_the_first_attempt_does_not_count() -> None:
         assert LoopClock().now() == 1000 + 120
 
     run_in_no_time(ask())
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        ({"tokens_per_minute": 5}, r"a request of about \d+ tokens exceeds tokens_per_minute \(5\)"),
+        ({"requests_per_minute": 1}, r"a request waits for 60 s because of requests_per_minute \(1\)"),
+    ],
+)
+def test_a_long_wait_for_a_rate_is_logged_once_and_counted_if_it_is_cut_short(
+    rate: dict[str, int], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[Any] = []
+    request = (Message(role="user", content="Hello, world! " * 10),)
+
+    async def ask() -> None:
+        clock, transport = LoopClock(), cast("Any", Wire(Settings()))
+        client = OpenAIClient("m", clock=clock, limiter=Limiter(clock=clock, **rate), transport=transport)
+        llm = Observed(client, Observers([events.append]))
+        await llm.complete(request)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(llm.complete(request), 45)
+        await llm.complete(request)
+
+    run_in_no_time(ask())
+    assert [event.error for event in events] == [None, "CancelledError", None]
+    assert [event.waited for event in events[:2]] == [0, pytest.approx(45)]
+    assert len(re.findall(message, caplog.text)) == 1
+    assert caplog.text.count("per_minute") == 1
 
 
 # --- stored runs

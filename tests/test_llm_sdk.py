@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
 
@@ -216,6 +217,27 @@ async def test_a_function_without_a_key_is_an_error_and_nothing_is_sent(way: str
         assert server.arrived == []
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("is_wrapped", [False, True])
+async def test_a_function_that_reaches_no_server_for_a_token_is_called_again(way: str, is_wrapped: bool) -> None:
+    calls = 0
+
+    def token() -> str:
+        nonlocal calls
+        calls += 1
+        if calls != 2:
+            return "token-1"
+        broken = ConnectionResetError("the identity server is away")
+        if is_wrapped:
+            raise LookupError("no token") from broken
+        raise broken
+
+    async with Simulator() as server, model(way, *azure(server, azure_ad_token_provider=token)) as llm:
+        assert not (await llm.complete(HELLO)).retries
+        assert (await llm.complete(HELLO)).retries == ("connection broken",)
+        assert len(server.arrived) == 2
+
+
 # --- the same errors
 
 
@@ -270,8 +292,9 @@ async def test_a_users_client_repeats_nothing_itself_and_keeps_its_setting() -> 
 
 async def test_a_traced_client_that_repeats_requests_itself_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     client = openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key=KEY, max_retries=2)
-    OpenAIClient("m", client=client, instrumented=True)
-    assert "make the client with max_retries=0" in caplog.text
+    for name in ("m", "judge"):
+        OpenAIClient(name, client=client, instrumented=True)
+    assert caplog.text.count("make the client with max_retries=0") == 1
     await client.close()
 
 
@@ -394,6 +417,17 @@ async def test_requests_go_through_the_proxy_of_the_environment(variable: str, m
         assert [request.path for request in proxy.requests] == ["http://model.example/v1/chat/completions"] * 2
 
 
+async def test_a_proxy_that_does_not_answer_is_named(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "http://user:secret-4711@127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    llm = OpenAIClient("m", base_url=server, clock=FakeClock())
+    with pytest.raises(ModelError, match=r"no connection to the proxy 127\.0\.0\.1:1: .*; check HTTPS_PROXY") as caught:
+        await llm.complete(HELLO)
+    assert "secret-4711" not in str(caught.value)
+    await llm.aclose()
+
+
 def test_a_proxy_that_does_not_speak_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1080")
     with pytest.raises(ConfigError, match=r"must begin with http://.*ALL_PROXY"):
@@ -407,7 +441,10 @@ def test_a_proxy_that_does_not_speak_http_is_refused(monkeypatch: pytest.MonkeyP
         ({"api_version": "2024-10-21"}, "api_version: is for Azure"),
         ({"azure_endpoint": "https://n.example"}, "needs api_version"),
         ({"azure_endpoint": "https://n.example/openai/deployments/d", "api_version": "1"}, "the resource alone"),
-        ({"azure_endpoint": "n.example", "api_version": "1"}, "azure_endpoint: is not an address"),
+        (
+            {"azure_endpoint": "n.example", "api_version": "1"},
+            "is not an address: write for example https://NAME.openai",
+        ),
         ({"azure_endpoint": "https://n.example", "api_version": "1"}, "AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN"),
         ({"azure_endpoint": "https://n.example", "api_version": "1", "api_key_env": "K"}, "environment variable K$"),
     ],
@@ -539,6 +576,66 @@ def test_a_client_may_be_used_in_one_event_loop_after_the_other(server: str) -> 
         assert asyncio.run(agent.atranslate("Hello, world!", "en", "es")).failed is None
 
 
+@pytest.mark.parametrize(("returned", "message"), [(None, "returned NoneType"), ({"id": "1"}, "returned dict")])
+async def test_a_wrapper_that_does_not_return_the_reply_is_an_error_at_once(
+    returned: object, message: str, server: str
+) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    calls = 0
+
+    async def create(**arguments: Any) -> object:
+        nonlocal calls
+        calls += 1
+        return returned
+
+    client.chat.completions.create = create  # type: ignore[method-assign,assignment]
+    async with Agent(same, client=client, model="m", stages="tpr", gate="guards", instrumented=True) as agent:
+        with pytest.raises(ConfigError, match=f"{message} and not the reply .* must return what the wrapped"):
+            await agent.atranslate("Hello, world!", "en", "es")
+    assert calls == 1
+    await client.close()
+
+
+@pytest.mark.parametrize("instrumented", [False, True])
+async def test_a_client_that_is_closed_is_refused_when_it_is_passed_and_when_it_is_used(
+    instrumented: bool, server: str
+) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    async with Agent(same, client=client, model="m", stages="tpr", gate="guards", instrumented=instrumented) as agent:
+        assert not (await agent.atranslate("Hello, world!", "en", "es")).failed
+        await client.close()
+        with pytest.raises(ConfigError, match="client: is closed, and can't be opened again"):
+            await agent.atranslate("Hello again!", "en", "es")
+    for settings in ({"client": client}, {"llms": {"judge": client}}):
+        with pytest.raises(ConfigError, match="client: is closed"):
+            Agent(same, model="m", **settings)  # type: ignore[arg-type]
+
+
+async def test_an_address_that_ends_like_that_of_a_request_is_named() -> None:
+    with scripted_server() as server:
+        server.answer = lambda request: Answer("not here", status=404)
+        llm = OpenAIClient("m", base_url=f"{server.url}/v1/chat/completions")
+        with pytest.raises(ModelError, match="leave /chat/completions out of base_url"):
+            await llm.complete(HELLO)
+        await llm.aclose()
+
+
+async def test_a_session_of_aiohttp_that_is_closed_or_of_another_event_loop_is_refused(server: str) -> None:
+    session = aiohttp.ClientSession()
+    settings: dict[str, Any] = {"base_url": server, "model": "m", "stages": "tpr", "gate": "guards"}
+    async with Agent(same, http_client=session, **settings) as agent:
+        assert not (await agent.atranslate("Hello, world!", "en", "es")).failed
+        await session.close()
+        with pytest.raises(ConfigError, match="http_client: is closed"):
+            await agent.atranslate("Hello again!", "en", "es")
+    session = aiohttp.ClientSession()
+    agent = Agent(same, http_client=session, **settings)
+    with pytest.raises(ConfigError, match="http_client: it was made in another event loop"):
+        await asyncio.to_thread(agent.translate, "Hello, world!", "en", "es")
+    agent.close()
+    await session.close()
+
+
 def agent_client() -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key=KEY)
 
@@ -548,9 +645,15 @@ def agent_client() -> openai.AsyncOpenAI:
     [
         ({"client": 5}, "client: 5 isn't an openai.AsyncOpenAI"),
         ({"client": openai.OpenAI(api_key=KEY)}, "client: OpenAI is synchronous"),
+        ({"client": lambda: openai.AsyncOpenAI(api_key=1 / 0)}, "client: the function raised ZeroDivisionError"),
+        ({"instrumented": "yes", "model": "m"}, "instrumented: expected True or False, not 'yes'"),
         ({"client": agent_client(), "api_key": "k"}, "api_key: the client that you pass"),
         ({"client": agent_client(), "headers": {"A": "b"}}, "headers: the client that you pass"),
         ({"client": agent_client(), "base_url": "http://h/v1"}, "base_url: the client that you pass"),
+        (
+            {"client": agent_client(), "llm": "local:/m.gguf"},
+            "llm: the client that you pass .* would be called instead",
+        ),
         ({"client": agent_client(), "stages": "t", "gate": "guards"}, "client: this agent uses no model"),
         ({"llms": {"judge": agent_client()}, "judge": {"base_url": "http://h/v1"}}, "judge: the client that you pass"),
         ({"instrumented": True, "stages": "t"}, "instrumented: this agent uses no model"),

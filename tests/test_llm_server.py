@@ -105,8 +105,18 @@ def test_unusual_addresses_that_work_need_no_key_and_may_come_from_the_environme
 def test_no_key_and_no_server_is_said_before_anything_is_sent() -> None:
     with pytest.raises(ConfigError, match="set the environment variable MY_KEY"):
         OpenAIClient("m", api_key_env="MY_KEY")
-    with pytest.raises(ConfigError, match="the variable that api_key_env names is not set"):
+    with pytest.raises(
+        ConfigError, match="no API key for http://localhost:1: the environment variable MY_KEY is not set"
+    ):
         OpenAIClient("m", base_url="http://localhost:1", api_key_env="MY_KEY")
+
+
+@pytest.mark.parametrize("base_url", [None, "http://localhost:1"])
+@pytest.mark.parametrize("key", ["x7Kq0aZ2mN4bV6cX8lL1", "A" * 20 + "7" * 40, "a" * 32])
+def test_a_key_in_place_of_the_name_of_its_variable_is_not_shown(base_url: str | None, key: str) -> None:
+    with pytest.raises(ConfigError, match="that api_key_env or endpoint names") as caught:
+        OpenAIClient("m", base_url=base_url, api_key_env=key)
+    assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", ["sk-1\nsk-2", "sk-\u201c1\u201d", "sk 1"])

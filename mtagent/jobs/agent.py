@@ -103,7 +103,8 @@ class Agent:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
-    (``api_key_env``) gets the key in that variable instead of ``api_key``.
+    (``api_key_env``) gets the key in that variable instead of ``api_key``. ``http_client`` works in the event loop in
+    which it was made: only with the async methods.
     ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
     model, and their errors are logged. ``timeout`` doesn't end them, because one that is stopped halfway may leave half
     a record: use ``asyncio.timeout`` in the function if it may hang. ``observer(event)`` is called with each call,
@@ -147,7 +148,9 @@ class Agent:
         self._on_step = on_step
         self._on_call = on_call
         refuse_foreign(given_settings)
-        self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
+        self.config, self._terms = loaded(
+            config_file, given_settings, glossary, keep, inspect.signature(Agent).parameters
+        )
         self._instructions_for = read_instructions_by_language(self.config.instructions_for)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
         models, clients = split_models(llms)

@@ -56,9 +56,10 @@ from mtagent.llm.events import EventLog, Observed, Observer, Observers
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
-from mtagent.llm.server import ApiKey, is_sdk_client
+from mtagent.llm.server import ApiKey, is_sdk_client, refuse_closed
 from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
+from mtagent.text.masking import clean
 from mtagent.translators import CallableTranslator, check_spec, wrap
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
@@ -161,6 +162,12 @@ class OwnParts:
                 raise ConfigError(f"headers: {name!r}: a header is a name and a text of ASCII characters, in one line")
         if self.client is not None and not is_sdk_client(self.client) and not callable(self.client):
             raise ConfigError(f"client: {self.client!r:.80} isn't an openai.AsyncOpenAI or AsyncAzureOpenAI")
+        for client in (self.client, *self.clients.values()):
+            if is_sdk_client(client):
+                refuse_closed(client)
+        instrumented: Any = self.instrumented
+        if not isinstance(instrumented, bool):
+            raise ConfigError(f"instrumented: expected True or False, not {instrumented!r:.80}")
         if self.instrumented and self.http_client is not None:
             raise ConfigError("http_client: isn't used with instrumented: pass client with an http_client of its own")
         if self.client is not None:
@@ -523,7 +530,11 @@ class _Models:
         """A user's client, or one from a user's function for the event loop in which these models are opened."""
         if is_sdk_client(client):
             return client
-        made = client()
+        try:
+            made = client()
+        except Exception as error:
+            message = clean(f"client: the function raised {type(error).__name__}: {error}", "")
+            raise ConfigError(message) from error
         if not is_sdk_client(made):
             raise ConfigError(f"client: the function returned {made!r:.80}, not an openai.AsyncOpenAI")
         if self._stack is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast, get_args
 
@@ -101,8 +101,12 @@ def loaded(
     given: Mapping[str, Any],
     glossary: Terms | str | Path | None,
     keep: Iterable[str] | str | Path | None,
+    arguments: Collection[str] = (),
 ) -> tuple[Config, GlossaryFor]:
-    """The configuration, and the terms to use, from files or as given. Raises :class:`ConfigError`."""
+    """The configuration, and the terms to use, from files or as given. Raises :class:`ConfigError`.
+
+    ``arguments`` of the caller may be meant by an unknown setting.
+    """
     files: dict[str, str | Path] = {}
     if isinstance(glossary, str | Path):
         files["glossary"] = glossary
@@ -110,7 +114,8 @@ def loaded(
         files["keep"] = keep
     if config_file is not None and not (isinstance(config_file, str | Path) and str(config_file).strip()):
         raise ConfigError(f"config_file: expected a path, not {config_file!r:.80}")
-    config = configuration.load(None if config_file is None else Path(config_file), {**given, **files})
+    file = None if config_file is None else Path(config_file)
+    config = configuration.load(file, {**given, **files}, arguments=arguments)
     terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
     kept = list[Term]()
     if "keep" not in files and keep is not None:
@@ -289,6 +294,8 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         "ask_all",
     ) or name in get_args(Role):
         return _why_idle_in_role(name, value, checked, own)
+    if name == "llm" and own.client is not None and config.llm not in (None, "openai"):
+        return "the client that you pass (client) would be called instead: leave one of the two out"
     if name in ("llm", "budget", "token_budget", "instructions", "instructions_for", "prompts"):
         return None if checked.roles else NO_MODEL
     if name in ("domain", "context"):

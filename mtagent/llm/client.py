@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import time
@@ -259,12 +260,14 @@ class OpenAIClient:
         except NotAnswered as unanswered:
             unanswered.calls = tuple(exchange.failed)
             raise
+        except asyncio.CancelledError as cancelled:  # the events of calls tell how long it had waited by then
+            last = call.model_copy(update=self._ended(exchange, type(cancelled).__name__))
+            setattr(cancelled, "calls", (*exchange.failed, last))  # noqa: B010 only our own errors declare it
+            raise
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
-            ended = {"seconds": self._clock.now() - exchange.started, "error": str(error)}
-            ended |= {"retries": tuple(exchange.retries), "waited": round(exchange.waited, 4)}
-            error.calls = (*exchange.failed, last.model_copy(update=ended))
+            error.calls = (*exchange.failed, last.model_copy(update=self._ended(exchange, str(error))))
             raise error
         self._learnt.answered = True
         return Completion(
@@ -282,6 +285,12 @@ class OpenAIClient:
     async def aclose(self) -> None:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
+
+    def _ended(self, exchange: CallState, error: str) -> dict[str, Any]:
+        """The fields of a call that ended with ``error``."""
+        seconds = self._clock.now() - exchange.started
+        waited = min(exchange.waited, seconds)  # a wait may have been cut short
+        return {"seconds": seconds, "error": error, "retries": tuple(exchange.retries), "waited": round(waited, 4)}
 
     async def _converse(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A usable reply. An empty or unreadable reply and a truncated one get a second chance each."""
@@ -365,8 +374,10 @@ class OpenAIClient:
         outcome: Reply | RequestFailure
         obstacle = self.limiter.obstacle
         asked_for_place = self._clock.now()
+        has_place = False
         try:
             async with self.limiter.slot(tokens, partial(self._patience, exchange)) as slot:
+                has_place = True
                 waited = self._clock.now() - asked_for_place
                 if waited >= SHORTEST_WAIT:
                     exchange.waited += waited
@@ -397,6 +408,9 @@ class OpenAIClient:
             return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # the failure before the wait explains more than the wait
             return exchange.last_failure or PAUSED
+        finally:
+            if not has_place:
+                exchange.waited += self._clock.now() - asked_for_place
 
     def _patience(self, exchange: CallState, paused: bool) -> float:
         """Seconds that a request may wait for its place, or, if the server is ``paused``, for the end of the pause."""
@@ -455,6 +469,8 @@ class OpenAIClient:
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
                 "more time or come back later"
             )
+        elif failure.proxy and not self._learnt.reached:
+            way_out = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or list the server in NO_PROXY"
         elif failure.unreachable and not self._learnt.reached:
             way_out = "nobody answers there: check the base URL, and whether the server is up"
         elif failure.transient and self._has_others:
@@ -475,7 +491,9 @@ class OpenAIClient:
             way_out = "check azure_endpoint, api_version, and the deployment that model names"
         elif failure.kind is BadRequest and failure.status == 404:
             way_out = "check base_url and the model's name"
-            if "/v1" not in self.base_url:
+            if self.base_url.partition("?")[0].endswith("/completions"):
+                way_out = "leave /chat/completions out of base_url: it is added to the address"
+            elif "/v1" not in self.base_url:
                 way_out += "; base_url may lack /v1 at its end"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -11,7 +12,11 @@ from dataclasses import dataclass
 from math import ceil, exp, inf
 from typing import Literal, NamedTuple
 
+logger = logging.getLogger(__name__)
+
 MINUTE = 60.0
+LONG_WAIT = 10.0
+"""Seconds of a wait for the user's rates from which on it is logged, once."""
 Obstacle = Literal["pause", "turn", "rate"]
 """The server asked for a pause; as many requests as allowed are in flight; requests or tokens per minute."""
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
@@ -115,6 +120,7 @@ class Limiter:
         self.counts_tokens = tokens_per_minute is not None
         self._clock = clock or Clock()
         make_rate = make_rate or (lambda unit, limit, clock: Rate(limit, clock))
+        self._logged_rates = set[str]()  # the settings whose waits have been logged
         self._requests: Rate | None = None
         if requests_per_minute:
             self._requests = make_rate("requests", requests_per_minute, self._clock)
@@ -182,13 +188,15 @@ class Limiter:
             booked: list[Reservation] = []
             sent = False
             try:
-                for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
+                rates = ((self._requests, 1, "requests_per_minute"), (self._tokens, tokens, "tokens_per_minute"))
+                for rate, amount, setting in rates:
                     if rate is None:
                         continue
                     booked.append(rate.reserve(amount))
                     wait = booked[-1].time - self._clock.now()
                     if wait > left(False):
                         raise NoPlaceInTime
+                    self._log_wait(setting, rate.limit, amount, wait)
                     if wait > 0:
                         await self._clock.sleep(wait)
                 needs = {"requests": 1, "tokens": tokens}
@@ -211,6 +219,18 @@ class Limiter:
                         reservation.correct(0)
                 self.active -= 1
                 self._admit()
+
+    def _log_wait(self, setting: str, limit: float, amount: float, wait: float) -> None:
+        """Log the first long wait for a rate of the user's, and the first request that exceeds it alone."""
+        if setting in self._logged_rates:
+            return
+        if amount > limit:
+            self._logged_rates.add(setting)
+            words = "a request of about %d tokens exceeds %s (%d), and is sent alone in its minute: raise the limit"
+            logger.warning(words, amount, setting, limit)
+        elif wait >= LONG_WAIT:
+            self._logged_rates.add(setting)
+            logger.warning("a request waits for %.0f s because of %s (%d)", wait, setting, limit)
 
     async def _queue(self, seconds: float) -> None:
         """Wait for a place, and take it."""

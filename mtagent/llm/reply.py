@@ -29,6 +29,7 @@ from mtagent.errors import (
 )
 from mtagent.llm.limits import StatedLimit
 from mtagent.llm.reading import says_nothing, whole_characters
+from mtagent.llm.server import KeyUnavailable
 from mtagent.records import TokenLogprob, ToolCall, Usage
 from mtagent.text.masking import clean, masked_data, redirected
 
@@ -70,6 +71,8 @@ class RequestFailure:
     code: str | None = None
     unreachable: bool = False
     """No connection was made."""
+    proxy: str = ""
+    """Host and port of the proxy that was to be connected to."""
     answered: bool = False
     """The server did its work, which has to be paid for, but its reply is useless."""
     late: bool = False
@@ -137,8 +140,8 @@ def exchange_failure(what: str, key: str, *, unreachable: bool = False, answered
     return RequestFailure(ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered)
 
 
-def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> RequestFailure:
-    """The failure of a connection that was not made, or broke."""
+def connection_failure(error: BaseException, key: str, *, unreachable: bool, proxy: str = "") -> RequestFailure:
+    """The failure of a connection that was not made, or broke. ``proxy``: host and port of the one that is used."""
     causes = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
@@ -148,7 +151,17 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> 
         words = "connection refused"
     if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
         words += "; the server does not seem to speak https at this address: write http://"
-    return exchange_failure(f"no connection, or it broke: {words}", key, unreachable=unreachable)
+    if not unreachable or not proxy:
+        return exchange_failure(f"no connection, or it broke: {words}", key, unreachable=unreachable)
+    failure = exchange_failure(f"no connection to the proxy {proxy}: {words}", key, unreachable=True)
+    return replace(failure, proxy=proxy)
+
+
+def key_failure(error: KeyUnavailable) -> RequestFailure:
+    """The failure of a request that was not sent, since there was no key for it."""
+    if error.transient:
+        return exchange_failure(str(error), "")
+    return RequestFailure(AuthenticationError, str(error))
 
 
 def late_failure(seconds: float, key: str) -> RequestFailure:

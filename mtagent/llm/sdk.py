@@ -24,20 +24,21 @@ import openai
 import truststore
 from yarl import URL
 
-from mtagent.errors import AuthenticationError, BadRequest, ConfigError
+from mtagent.errors import BadRequest, ConfigError
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
     error_body,
     exchange_failure,
+    key_failure,
     late_failure,
     stated_limits,
     status_failure,
     unreadable_failure,
 )
 from mtagent.llm.request import OPTIONAL, Body
-from mtagent.llm.server import Endpoint, KeyUnavailable
+from mtagent.llm.server import Endpoint, KeyUnavailable, is_connection_error, refuse_closed
 from mtagent.text.masking import SHORT, clean, masked_reply
 
 logger = logging.getLogger(__name__)
@@ -194,17 +195,22 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, openai.APIResponseValidationError):
         return exchange_failure(f"the reply isn't a chat completion: {error}", key)
     if isinstance(error, KeyUnavailable):
-        return RequestFailure(AuthenticationError, str(error))
+        return key_failure(error)
     if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):
         return unreadable_failure(error, key)
     what = f"the client raised {type(error).__name__}: {error}"
-    if isinstance(error, RuntimeError):  # a connection of the client belongs to an event loop that has ended
+    # A connection of the client belongs to an event loop that has ended, or its function for a token reached no server.
+    if isinstance(error, RuntimeError) or is_connection_error(error):
         return exchange_failure(what, key)
     return RequestFailure(BadRequest, clean(what, key))
 
 
 _LOOPS: weakref.WeakKeyDictionary[Any, weakref.ref[asyncio.AbstractEventLoop]] = weakref.WeakKeyDictionary()
 """The event loop in which each user's client was used last."""
+
+
+_WARNED_OF: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The users' clients that repeat requests themselves, each of which is warned of once."""
 
 
 def _refuse_second_loop(client: Any) -> None:
@@ -238,7 +244,8 @@ class SDKTransport:
         self._instrumented = instrumented
         if instrumented:  # loaded here, so that it isn't part of the first request's time
             importlib.import_module("openai.resources.chat.completions")
-        if instrumented and client is not None and client.max_retries:
+        if instrumented and client is not None and client.max_retries and client not in _WARNED_OF:
+            _WARNED_OF.add(client)
             logger.warning(
                 "client: it repeats failed requests itself (max_retries=%d), so mtagent sees fewer refusals and paces "
                 "its requests worse: make the client with max_retries=0",
@@ -250,9 +257,11 @@ class SDKTransport:
         """The parsed reply body, or the failure. Gives up after ``seconds``.
 
         A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it. Raises
-        :class:`ConfigError` if such a client is used in several event loops at once.
+        :class:`ConfigError` if such a client is closed, or used in several event loops at once, or if what wraps it
+        doesn't return the reply.
         """
         if self._endpoint is None:
+            refuse_closed(self._client)
             _refuse_second_loop(self._client)
         key = ""
         _READ_LIMITS.set(read_limits)
@@ -262,6 +271,8 @@ class SDKTransport:
                 key = str(client.api_key)
                 payload = await self._sent(client, body)
             return masked_reply(payload, key)
+        except ConfigError:
+            raise
         except Exception as error:  # noqa: BLE001 a user's client, and what wraps it, may raise anything
             return failure_of(error, key, seconds, self._clock.wall())
 
@@ -272,7 +283,14 @@ class SDKTransport:
         arguments = {name: value for name, value in body.items() if name in ARGUMENTS}
         others = {name: value for name, value in body.items() if name not in ARGUMENTS}
         reply = await client.chat.completions.create(**arguments, extra_body=others or None)
-        return reply.to_dict() if isinstance(reply, openai.BaseModel) else reply
+        if isinstance(reply, openai.BaseModel):
+            return reply.to_dict()
+        if isinstance(reply, str):  # what the package returns if the server didn't send JSON
+            raise json.JSONDecodeError("the client returned a text", reply, 0)
+        raise ConfigError(
+            f"client: chat.completions.create returned {type(reply).__name__} and not the reply of the openai package: "
+            "what wraps it must return what the wrapped function returned"
+        )
 
     async def _open(self) -> Any:
         """The user's client, or one for the running event loop: connections do not survive their loop."""

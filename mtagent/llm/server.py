@@ -24,6 +24,7 @@ ApiKey = str | Callable[[], str | Awaitable[str]]
 CacheControl = Literal["claude", "openai"]
 """Whose marks for caching to use."""
 AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
+AZURE_EXAMPLE = "https://NAME.openai.azure.com"
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096
 """Tokens of a local model's context: a request and its reply."""
@@ -91,11 +92,11 @@ def azure_address(endpoint: str, api_version: str | None) -> str:
 
     Raises :class:`ConfigError` if no version is set, neither here nor in ``OPENAI_API_VERSION``.
     """
-    problem = address_problem(endpoint)
+    problem = address_problem(endpoint, example=AZURE_EXAMPLE)
     if problem:
         raise ConfigError(f"azure_endpoint: {problem}")
     if "?" in endpoint or "/openai" in urlsplit(endpoint).path:
-        raise ConfigError("azure_endpoint: expected the address of the resource alone: https://NAME.openai.azure.com")
+        raise ConfigError(f"azure_endpoint: expected the address of the resource alone: {AZURE_EXAMPLE}")
     version = api_version or os.environ.get("OPENAI_API_VERSION")
     if not version:
         raise ConfigError("azure_endpoint: needs api_version, such as 2024-10-21, or the variable OPENAI_API_VERSION")
@@ -115,6 +116,12 @@ def is_sdk_client(thing: object) -> bool:
     return True
 
 
+def refuse_closed(client: Any) -> None:
+    """Raise :class:`ConfigError` for a user's ``client`` of the ``openai`` package that is closed for good."""
+    if client.is_closed():
+        raise ConfigError("client: is closed, and can't be opened again: close it after the agent's last call")
+
+
 def client_address(client: Any) -> str:
     """The name of the server that a user's ``client`` of the ``openai`` package talks to: its address and query."""
     query = urlencode(client.default_query)
@@ -122,7 +129,26 @@ def client_address(client: Any) -> str:
 
 
 class KeyUnavailable(Exception):
-    """A user's function raised an error instead of returning a key, or returned something else."""
+    """A user's function raised an error instead of returning a key, or returned something else.
+
+    ``transient``: it didn't reach its own server, and may do so later.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+def is_connection_error(error: BaseException) -> bool:
+    """Whether a user's function failed because it didn't reach a server: packages wrap the error of the system."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # The package requests derives all its errors from OSError, also those for a server's refusal.
+        is_refusal = getattr(cause, "response", None) is not None
+        if isinstance(cause, OSError) and not is_refusal:
+            return not isinstance(cause, FileNotFoundError | PermissionError)
+        cause = cause.__cause__
+    return False
 
 
 @dataclass(frozen=True)
@@ -183,16 +209,18 @@ class Endpoint:
             raise ConfigError(f"the key in {name} contains white space or unusual characters; copy it again")
         if any(os.environ.get(name, "").strip() for name in variables):
             return
+        name = self.key_source if self.api_key_env is None else _shown(self.api_key_env)
         if self.azure_endpoint is not None:
-            raise ConfigError(f"no API key: set the environment variable {self.key_source}")
-        if server_address(self.base_url) == OPENAI:
+            raise ConfigError(f"no API key: set the environment variable {name}")
+        address = server_address(self.base_url)
+        if address == OPENAI:
             raise ConfigError(
-                f"no API key: set the environment variable {self.key_source}, or give the base URL of a server that "
-                "needs none"
+                f"no API key: set the environment variable {name}, or give the base URL of a server that needs none"
             )
         if self.api_key_env is not None:
             raise ConfigError(
-                "no API key: the variable that api_key_env names is not set: set it, or leave api_key_env out"
+                f"no API key for {address}: the environment variable {name} is not set: set it, or leave it out of "
+                "api_key_env or endpoint"
             )
 
     async def key(self) -> str | None:
@@ -209,6 +237,13 @@ class Endpoint:
         return os.environ.get(self.api_key_env or "OPENAI_API_KEY", "").strip() or NO_KEY
 
 
+def _shown(variable: str) -> str:
+    """The name of an environment ``variable`` that isn't set, for a message: it may be a key instead of a name."""
+    if re.fullmatch(r"[A-Z_][A-Z0-9_]{0,39}", variable) and masked(variable) == variable:
+        return variable
+    return "that api_key_env or endpoint names (it isn't shown, because it may be a key)"
+
+
 def _can_be_sent(key: str) -> bool:
     return key.isascii() and key.isprintable() and " " not in key
 
@@ -219,7 +254,8 @@ async def _returned_key(function: Callable[[], str | Awaitable[str]]) -> str:
         if inspect.isawaitable(key):
             key = await key
     except Exception as error:  # noqa: BLE001 a user's function may raise anything
-        raise KeyUnavailable(clean(f"api_key: the function raised {type(error).__name__}: {error}", "")) from None
+        message = clean(f"api_key: the function raised {type(error).__name__}: {error}", "")
+        raise KeyUnavailable(message, transient=is_connection_error(error)) from None
     if not isinstance(key, str) or not key or not _can_be_sent(key):
         raise KeyUnavailable("api_key: the function returned no key, or one with white space or odd characters")
     return key

@@ -17,13 +17,14 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import truststore
 
-from mtagent.errors import AuthenticationError, ConfigError
+from mtagent.errors import ConfigError
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
     error_body,
     exchange_failure,
+    key_failure,
     late_failure,
     parsed,
     stated_limits,
@@ -101,7 +102,10 @@ class Transport:
         self._prepared: RequestHead | None = None
 
     async def post(self, body: Body, seconds: float, read_limits: ReadLimits | None = None) -> object | RequestFailure:
-        """The parsed reply body, or the failure. Gives up after ``seconds``."""
+        """The parsed reply body, or the failure. Gives up after ``seconds``.
+
+        Raises :class:`ConfigError` for a given session that is closed, or belongs to another event loop.
+        """
         content = bytearray()
         keys = ""
         if self._prepared is None:  # loading the openai package isn't part of a request's time
@@ -134,9 +138,10 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, UNREACHABLE):
                 return late_failure(seconds, keys)
-            return connection_failure(error, keys, unreachable=isinstance(error, UNREACHABLE))
+            proxy = urlsplit(self._proxy or "").netloc.rpartition("@")[2]
+            return connection_failure(error, keys, unreachable=isinstance(error, UNREACHABLE), proxy=proxy)
         except KeyUnavailable as error:
-            return RequestFailure(AuthenticationError, str(error))
+            return key_failure(error)
         except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
             return unreadable_failure(error, keys)
 
@@ -156,9 +161,18 @@ class Transport:
 
     def _open(self) -> aiohttp.ClientSession:
         """The session of the running event loop: connections do not survive their loop."""
-        if self._given is not None:
-            return self._given
         loop = asyncio.get_running_loop()
+        if self._given is not None:
+            if self._given.closed:
+                raise ConfigError("http_client: is closed: close it after the agent's last call")
+            # The public attribute is deprecated. The session would wait for answers in the loop in which it was made.
+            if getattr(self._given, "_loop", loop) is not loop:
+                raise ConfigError(
+                    "http_client: it was made in another event loop than that of this call: in the loop of the "
+                    "session, use the methods that are awaited, such as atranslate; other calls, such as translate, "
+                    "have a loop of their own: leave http_client out"
+                )
+            return self._given
         if self._session is None or self._loop is not loop:
             self._loop = loop
             is_https = self._address.startswith("https:")
