@@ -268,7 +268,9 @@ def test_the_summary_leaves_out_earlier_segments_if_there_are_very_many(shell: S
     line = "postedit -s many.en.txt -t many.es.txt -l en-es -o o.txt --evaluator rules --name r"
     assert "leaves out" not in shell(f"{line} --limit {MOST_EARLIER}").err
     assert "leaves out" not in shell(line).err
-    assert shell(line).last == f"mtagent: what follows leaves out the {MOST_EARLIER + 1:,} segments that were done before"
+    assert (
+        shell(line).last == f"mtagent: what follows leaves out the {MOST_EARLIER + 1:,} segments that were done before"
+    )
 
 
 def test_what_no_command_says_is_made_visible_too() -> None:
