@@ -296,8 +296,10 @@ class Batches:
             if name not in self._results:
                 if attempt <= self._about["attempts"]:
                     if attempt > first and name not in self._waiting:
-                        is_failure = isinstance(outcome, RequestFailure)
-                        self._reasons.append(_with_status(outcome) if is_failure else "an empty reply")
+                        reason = "an empty reply"
+                        if isinstance(outcome, RequestFailure):
+                            reason = _with_status(outcome)
+                        self._reasons.append(reason)
                     self._write(name, endpoint, body)
                     raise NotAnswered("the request is in a batch: the command with --batch again goes on with it")
                 break
