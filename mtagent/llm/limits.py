@@ -226,7 +226,7 @@ class Limiter:
             return
         if amount > limit:
             self._logged_rates.add(setting)
-            words = "a request of about %d tokens exceeds %s (%d), and is sent alone in its minute: raise the limit"
+            words = "a request of about %d tokens exceeds %s (%d), and takes a minute of its own: raise the limit"
             logger.warning(words, amount, setting, limit)
         elif wait >= LONG_WAIT:
             self._logged_rates.add(setting)
