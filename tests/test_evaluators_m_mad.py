@@ -368,7 +368,7 @@ async def test_calls_under_way_when_another_fails_stand_on_the_error() -> None:
         await MMAD(Slow(["?", "?"])).rate(SEGMENT, TEXT)
     calls = {call.purpose: call for call in raised.value.calls}
     assert sorted(calls) == sorted(f"m-mad {name} annotate" for name in DIMENSIONS)
-    assert "under way" in (calls["m-mad fluency annotate"].error or "")
+    assert "in flight" in (calls["m-mad fluency annotate"].error or "")
     assert len(raised.value.calls) == 5
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import ssl
 import subprocess
 import sys
 import threading
+import urllib.error
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +206,13 @@ async def test_a_token_that_changes_during_a_run_is_renewed(way: str, is_async: 
 
 
 @pytest.mark.parametrize("way", ["default", "instrumented"])
-@pytest.mark.parametrize("returned", [None, "", "a b", RuntimeError(f"no token for {KEY}")])
+@pytest.mark.parametrize(
+    "returned",
+    [
+        *(None, "", "a b", RuntimeError(f"no token for {KEY}"), FileNotFoundError(KEY), ssl.SSLError(KEY)),
+        urllib.error.HTTPError("http://identity", 401, "wrong secret", EmailMessage(), None),
+    ],
+)
 async def test_a_function_without_a_key_is_an_error_and_nothing_is_sent(way: str, returned: Any) -> None:
     def no_key() -> Any:
         if isinstance(returned, Exception):
@@ -593,6 +602,20 @@ async def test_a_wrapper_that_does_not_return_the_reply_is_an_error_at_once(
         with pytest.raises(ConfigError, match=f"{message} and not the reply .* must return what the wrapped"):
             await agent.atranslate("Hello, world!", "en", "es")
     assert calls == 1
+    await client.close()
+
+
+async def test_a_wrapper_may_return_the_reply_as_a_dict(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    create = client.chat.completions.create
+
+    async def as_dict(**arguments: Any) -> object:
+        return (await create(**arguments)).to_dict()
+
+    client.chat.completions.create = as_dict  # type: ignore[method-assign,assignment]
+    async with Agent(same, client=client, model="m", stages="tpr", gate="guards", instrumented=True) as agent:
+        chain = await agent.atranslate("Hello, world!", "en", "es")
+    assert (chain.failed, chain.usage.calls > 0) == (None, True)
     await client.close()
 
 

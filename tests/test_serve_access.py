@@ -16,7 +16,15 @@ import httpx
 import pytest
 
 from mtagent.config import Config
-from mtagent.errors import AuthenticationError, ConfigError, InputError, Refused, ServerError, ServerPaused
+from mtagent.errors import (
+    AuthenticationError,
+    ConfigError,
+    InputError,
+    LanguageNeeded,
+    Refused,
+    ServerError,
+    ServerPaused,
+)
 from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limits import LONGEST_REST, OUTAGE_FAILURES, OUTAGE_SECONDS, Breaker
@@ -383,6 +391,23 @@ async def test_the_health_tells_of_an_mt_system_that_keeps_failing() -> None:
         problems = ["the MT system has failed on the last 5 texts"]
         assert (await client.get("/healthz")).json() == {"status": "degraded", "problems": problems}
         await client.post("/translate", json=ONE | {"q": "good"})
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_clients_do_not_make_the_health_tell_of_a_failing_mt_system() -> None:
+    async def slow(text: str, source_lang: str, target_lang: str) -> str:
+        if text == "unknown":
+            raise LanguageNeeded("the source language is needed")
+        await asyncio.sleep(0.2)
+        return text
+
+    async with asking(Service(translator=slow, stages="t")) as client:
+        texts = [{"source": f"text {number}"} for number in range(5)]
+        hurried = await client.post("/v1/improve", json=THREE | {"segments": texts, "timeout": 0.05})
+        assert hurried.headers["X-Mtagent-Late"] == "5"
+        for _ in range(5):
+            unknown = await client.post("/translate", json=ONE | {"q": "unknown"})
+            assert unknown.status_code == 400
         assert (await client.get("/healthz")).json() == {"status": "ok"}
 
 
@@ -757,12 +782,20 @@ def refuse_connection_as_a_library_says_it() -> None:
         raise RuntimeError("secret") from error
 
 
+def fail_after_a_connection_that_does_not_matter() -> None:
+    try:
+        refuse_connection()
+    except OSError:
+        raise ValueError("secret") from None
+
+
 def fail() -> None:
     raise RuntimeError("secret")
 
 
 MT_FAULTS = [
     pytest.param(fail, 500, "TranslatorError: RuntimeError", id="exception"),
+    pytest.param(fail_after_a_connection_that_does_not_matter, 500, "TranslatorError: ValueError", id="from None"),
     pytest.param(refuse_connection, 503, "TranslatorError: ConnectionRefusedError", id="connection"),
     pytest.param(
         refuse_connection_as_a_library_says_it, 503, "TranslatorError: RuntimeError, ConnectionRefusedError",

@@ -236,7 +236,7 @@ class Progress:
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
         if self._left_out:
-            say(f"mtagent: what follows leaves out the {self._left_out:,} segments that were done before")
+            say(f"mtagent: remarks are only about segments done now, not about the {self._left_out:,} done before")
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
             say(f"mtagent: segments with errors that were found but not fixed: {self._not_fixed}; {where}")

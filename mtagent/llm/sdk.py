@@ -285,6 +285,8 @@ class SDKTransport:
         reply = await client.chat.completions.create(**arguments, extra_body=others or None)
         if isinstance(reply, openai.BaseModel):
             return reply.to_dict()
+        if isinstance(reply, dict) and "choices" in reply:
+            return reply
         if isinstance(reply, str):  # what the package returns if the server didn't send JSON
             raise json.JSONDecodeError("the client returned a text", reply, 0)
         raise ConfigError(

@@ -139,14 +139,20 @@ class KeyUnavailable(Exception):
         self.transient = transient
 
 
+_LASTING = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+"""Errors of the system that don't go away by themselves; so is an ``ssl.SSLError``."""
+
+
 def is_connection_error(error: BaseException) -> bool:
     """Whether a user's function failed because it didn't reach a server: packages wrap the error of the system."""
     cause: BaseException | None = error
     while cause is not None:
-        # The package requests derives all its errors from OSError, also those for a server's refusal.
-        is_refusal = getattr(cause, "response", None) is not None
+        # requests and urllib derive all their errors from OSError, also those for a server's refusal.
+        is_refusal = getattr(cause, "response", None) is not None or hasattr(cause, "code")
         if isinstance(cause, OSError) and not is_refusal:
-            return not isinstance(cause, FileNotFoundError | PermissionError)
+            import ssl  # slow
+
+            return not isinstance(cause, (*_LASTING, ssl.SSLError))
         cause = cause.__cause__
     return False
 

@@ -138,7 +138,9 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, UNREACHABLE):
                 return late_failure(seconds, keys)
-            proxy = urlsplit(self._proxy or "").netloc.rpartition("@")[2]
+            proxy = ""
+            if isinstance(error, aiohttp.ClientProxyConnectionError):
+                proxy = urlsplit(self._proxy or "").netloc.rpartition("@")[2]
             return connection_failure(error, keys, unreachable=isinstance(error, UNREACHABLE), proxy=proxy)
         except KeyUnavailable as error:
             return key_failure(error)

@@ -73,6 +73,7 @@ class RequestAccount:
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
+_NOISE = 1e-9  # dollars that additions and subtractions may leave over
 REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
 
 
@@ -187,7 +188,7 @@ class ServiceBudget(Budget):
         self._refuse("day", limit, spent + self._reserved_today, call.expected)
 
     def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
-        if spent >= limit or (spent and spent + expected > limit):
+        if spent >= limit or (spent > _NOISE and spent + expected > limit):
             self._refusals.labels(period).inc()
             if period == "day":
                 self._last_refusal = today()

@@ -472,11 +472,18 @@ class Service:
         if self._translates and self._translator is None and not is_admitted:
             raise self._rest()
         (draft,) = await self._improve_until(end, [segment], "translate")
+        if self._translator is not None:
+            self._watch_mt(draft, end)
+        return draft
+
+    def _watch_mt(self, draft: Chain, end: float) -> None:
+        """Count failures of the MT system in a row, without those that the client causes."""
         if draft.failed is None:
             self._mt_failures = 0
-        elif self._translator is not None:
+            return
+        had_time = end - REQUEST_ACCOUNT.get().began > self.limits.deadline - 2 * _MARGIN
+        if not _failed_with(draft, LanguageNeeded) and (had_time or not is_late(draft)):
             self._mt_failures += 1
-        return draft
 
     def _rest(self) -> ServerPaused:
         """The error of a text that needs a model while that rests."""
@@ -628,7 +635,9 @@ async def _pairs_of_parts(request: Request) -> list[tuple[str, str]]:
     # As Latin-1, the parser passes each byte on. Otherwise it would use Latin-1 only for texts that aren't UTF-8.
     headers = Headers({"content-type": f"{request.headers['content-type']}; charset=latin-1"})
     try:
-        form = await MultiPartParser(headers, request.stream(), max_part_size=sys.maxsize).parse()
+        parser = MultiPartParser(headers, request.stream())
+        parser.max_part_size = sys.maxsize  # the body as a whole is limited; older versions have no argument for it
+        form = await parser.parse()
     except MultiPartException as error:
         raise ServiceError(400, error.message) from None
     pairs = []

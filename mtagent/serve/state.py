@@ -456,9 +456,9 @@ def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _columns(db: sqlite3.Connection) -> dict[str, str]:
-    """The columns of each table and view, as one text."""
+    """The columns of each table, as one text."""
     columns = "SELECT group_concat(name) FROM pragma_table_info(tables.name)"
-    return dict(db.execute(f"SELECT name, ({columns}) FROM sqlite_master tables WHERE type IN ('table', 'view')"))
+    return dict(db.execute(f"SELECT name, ({columns}) FROM sqlite_master tables WHERE type = 'table'"))
 
 
 def _beside(path: Path, suffix: str) -> Path:

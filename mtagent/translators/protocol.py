@@ -38,6 +38,8 @@ def lost_connection(error: BaseException) -> ConnectionError | TimeoutError | No
         if isinstance(reason, ConnectionError | TimeoutError):
             return reason
         seen.append(reason)
+        if reason.__cause__ is None and reason.__suppress_context__:
+            return None
         reason = reason.__cause__ or reason.__context__
     return None
 
