@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import json
+import threading
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -10,10 +12,12 @@ import pytest
 from mtagent.errors import ModelError, RateLimited, StoreError, TranslatorError, Truncated
 from mtagent.llm.cache import Cached, Redrawn
 from mtagent.llm.client import OpenAIClient
+from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.protocol import LLM, Sampling
 from mtagent.records import Call, Chain, Completion, Message, Schema, Segment, Step, TokenLogprob, Tool, ToolCall, Usage
 from mtagent.store import Run, Store
+from tests.scripted_server import Answer, Request, scripted_server
 
 PAID = Usage(calls=1, input_tokens=100, cached_tokens=64, output_tokens=9, reasoning_tokens=3, cost=0.5)
 REUSED = Usage(reused=1)
@@ -238,6 +242,34 @@ async def test_where_the_first_is_given_up_another_asks(store):
     assert model.requests == ["a", "a"]
     assert first.cancelled()
     assert second.cancelled()
+
+
+@pytest.mark.loopback
+async def test_what_a_call_had_paid_before_it_was_given_up_is_counted(store):
+    asked_again, ended = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    with scripted_server() as server:
+
+        def answer(request: Request) -> Answer:
+            if len(server.requests) == 2:
+                loop.call_soon_threadsafe(asked_again.set)
+                ended.wait(30)
+            choice = {"message": {"role": "assistant", "content": "one"}, "finish_reason": "length"}
+            usage = {"prompt_tokens": 500, "completion_tokens": 400, "total_tokens": 900}
+            return Answer(json.dumps({"model": "m", "choices": [choice], "usage": usage}))
+
+        server.answer = answer
+        run = start(store)
+        client = OpenAIClient("m", base_url=server.url, sampling=Sampling(max_tokens=400))
+        with Dialogue(Cached(client, store, run.id), "s") as dialogue:
+            asked = asyncio.create_task(dialogue.send(ask("a"), "p"))
+            await asked_again.wait()
+            asked.cancel()
+            await asyncio.wait([asked])
+            ended.set()
+        await client.aclose()
+    assert [(call.purpose, call.usage.input_tokens) for call in dialogue.calls] == [("p", 500), ("p", 0)]
+    assert (run.usage().calls, run.usage().input_tokens, run.usage().output_tokens) == (1, 500, 400)
 
 
 # --- errors

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import time
-from asyncio import Future, get_running_loop, shield
+from asyncio import CancelledError, Future, get_running_loop, shield
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, TypeVar, Unpack
 
-from mtagent.errors import ModelError, MtagentError, StoreError
+from mtagent.errors import ModelError, MtagentError, StoreError, calls_of
 from mtagent.llm.protocol import KeyedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, ToolCall, Usage
@@ -83,6 +83,10 @@ class Cached:
                 purpose=purpose, model=self.model, messages=texts, usage=UNPAID, seconds=seconds, error=str(error)
             )
             for call in error.calls or (failed,):
+                self._store.calls.record(self.run_id, segment, purpose, key, _storable(call), None)
+            raise
+        except CancelledError as error:
+            for call in calls_of(error)[:-1]:  # the last one was in flight
                 self._store.calls.record(self.run_id, segment, purpose, key, _storable(call), None)
             raise
         for call in completion.attempts:  # recorded, but counted with the reply, so that a resumed run adds up

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
+from mtagent.errors import EmptyReply, MtagentError, UnreadableReply, calls_of
 from mtagent.llm.gathering import aside, turn
 from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM
@@ -147,7 +147,9 @@ class Dialogue:
             completion = await self._llm.complete(
                 messages, schema=schema, logprobs=logprobs, purpose=purpose, segment=self._segment, **offered
             )
-        except asyncio.CancelledError:  # the server may have worked and charged for it
+        except asyncio.CancelledError as error:  # the server may have worked and charged for the last request
+            for attempt in calls_of(error)[:-1]:
+                self.calls.append(attempt.model_copy(update={"purpose": purpose}))
             self.calls.append(ended(error=GIVEN_UP))
             raise
         except MtagentError as error:
