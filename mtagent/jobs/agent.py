@@ -148,9 +148,8 @@ class Agent:
         self._on_step = on_step
         self._on_call = on_call
         refuse_foreign(given_settings)
-        self.config, self._terms = loaded(
-            config_file, given_settings, glossary, keep, inspect.signature(Agent).parameters
-        )
+        names = inspect.signature(Agent).parameters
+        self.config, self._terms = loaded(config_file, given_settings, glossary, keep, names)
         self._instructions_for = read_instructions_by_language(self.config.instructions_for)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
         models, clients = split_models(llms)

@@ -272,6 +272,9 @@ def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Chec
     return checked
 
 
+_OF_JUDGES = ("llms", "judge", "judge_model", "margin", "samples", "quorum", "cautious", "ask_all")
+
+
 def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str | None:
     """Why the setting ``name`` does nothing; ``None`` if it does something."""
     plan, config, stages = checked.plan, checked.config, checked.plan.stages
@@ -283,16 +286,7 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         if own.client is not None and name in CLIENT_SETTINGS:
             return _THE_CLIENTS
         return None if checked.asks_server else NO_MODEL
-    if name in (
-        "llms",
-        "judge",
-        "judge_model",
-        "margin",
-        "samples",
-        "quorum",
-        "cautious",
-        "ask_all",
-    ) or name in get_args(Role):
+    if name in _OF_JUDGES or name in get_args(Role):
         return _why_idle_in_role(name, value, checked, own)
     if name == "llm" and own.client is not None and config.llm not in (None, "openai"):
         return "the client that you pass (client) would be called instead: leave one of the two out"
