@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx
 import openai
 import pytest
 
@@ -226,9 +227,25 @@ async def test_a_function_without_a_key_is_an_error_and_nothing_is_sent(way: str
         assert server.arrived == []
 
 
+def wrapped_in_lookup_error(error: Exception) -> Exception:
+    try:
+        raise LookupError("no token") from error
+    except LookupError as wrapping:
+        return wrapping
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("is_wrapped", [False, True])
-async def test_a_function_that_reaches_no_server_for_a_token_is_called_again(way: str, is_wrapped: bool) -> None:
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ConnectionResetError("the identity server is away"),
+        wrapped_in_lookup_error(ConnectionResetError("the identity server is away")),
+        httpx.ConnectError("all attempts failed"),
+        aiohttp.ServerDisconnectedError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_function_that_reaches_no_server_for_a_token_is_called_again(way: str, broken: Exception) -> None:
     calls = 0
 
     def token() -> str:
@@ -236,15 +253,58 @@ async def test_a_function_that_reaches_no_server_for_a_token_is_called_again(way
         calls += 1
         if calls != 2:
             return "token-1"
-        broken = ConnectionResetError("the identity server is away")
-        if is_wrapped:
-            raise LookupError("no token") from broken
         raise broken
 
     async with Simulator() as server, model(way, *azure(server, azure_ad_token_provider=token)) as llm:
         assert not (await llm.complete(HELLO)).retries
         assert (await llm.complete(HELLO)).retries == ("connection broken",)
         assert len(server.arrived) == 2
+
+
+class CredentialUnavailableError(Exception):
+    """As functions of azure-identity raise it."""
+
+
+async def test_a_users_client_without_a_token_ends_the_run_and_names_its_error() -> None:
+    def token() -> str:
+        raise CredentialUnavailableError("please run az login")
+
+    async with Simulator() as server, model("client", *azure(server, azure_ad_token_provider=token)) as llm:
+        with pytest.raises(AuthenticationError, match="CredentialUnavailableError: please run az login"):
+            await llm.complete(HELLO)
+        assert server.arrived == []
+
+
+async def test_a_failing_token_function_does_not_make_a_wrong_address_look_right() -> None:
+    answers: list[Any] = [ConnectionResetError("the identity server is away")]
+
+    def token() -> str:
+        if answers:
+            raise answers.pop()
+        return "token-1"
+
+    llm = OpenAIClient("m", base_url="http://127.0.0.1:1/v1", api_key=token, clock=FakeClock())
+    with pytest.raises(ModelError, match="nobody answers there: check the base URL"):
+        await llm.complete(HELLO)
+    await llm.aclose()
+
+
+class Delegating:
+    """A user's wrapper that leaves everything to the client that it wraps."""
+
+    def __init__(self, client: openai.AsyncOpenAI) -> None:
+        self.client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+
+async def test_a_client_may_be_wrapped_in_an_object_that_delegates(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY, max_retries=0)
+    wrapper: Any = Delegating(client)
+    async with Agent(same, client=wrapper, model="m", stages="tpr", gate="guards") as agent:
+        assert not (await agent.atranslate("Hello, world!", "en", "es")).failed
+    await client.close()
 
 
 # --- the same errors

@@ -393,9 +393,8 @@ class OpenAIClient:
                     outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
                     if isinstance(outcome, Reply):
                         outcome = self._without_false_counts(outcome, texts)
-                self._learnt.reached = self._learnt.reached or not (
-                    isinstance(outcome, RequestFailure) and outcome.unreachable
-                )
+                if not isinstance(outcome, RequestFailure) or not (outcome.unreachable or outcome.unsent):
+                    self._learnt.reached = True
                 if not isinstance(outcome, RequestFailure):
                     usage = outcome.usage
                     slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)

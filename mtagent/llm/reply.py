@@ -71,6 +71,8 @@ class RequestFailure:
     code: str | None = None
     unreachable: bool = False
     """No connection was made."""
+    unsent: bool = False
+    """It ended before a connection was tried: there was no key for it."""
     proxy: str = ""
     """Host and port of the proxy that was to be connected to."""
     answered: bool = False
@@ -160,8 +162,8 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool, pro
 def key_failure(error: KeyUnavailable) -> RequestFailure:
     """The failure of a request that was not sent, since there was no key for it."""
     if error.transient:
-        return exchange_failure(str(error), "")
-    return RequestFailure(AuthenticationError, str(error))
+        return replace(exchange_failure(str(error), ""), unsent=True)
+    return RequestFailure(AuthenticationError, str(error), unsent=True)
 
 
 def late_failure(seconds: float, key: str) -> RequestFailure:

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,7 +24,8 @@ import openai
 import truststore
 from yarl import URL
 
-from mtagent.errors import BadRequest, ConfigError
+from mtagent.errors import AuthenticationError, BadRequest, ConfigError, ModelError
+from mtagent.llm.connections import lost_connection
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
@@ -38,7 +39,7 @@ from mtagent.llm.reply import (
     unreadable_failure,
 )
 from mtagent.llm.request import OPTIONAL, Body
-from mtagent.llm.server import Endpoint, KeyUnavailable, is_connection_error, refuse_closed
+from mtagent.llm.server import Endpoint, KeyUnavailable, refuse_closed
 from mtagent.text.masking import SHORT, clean, masked_reply
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ ARGUMENTS = frozenset({"model", "messages", *OPTIONAL})
 """Fields of a request that are arguments of ``create``; others go into its ``extra_body``."""
 NOT_CONNECTED = ("ConnectError", "ConnectTimeout")
 """Errors of httpx and httpx2, of which the installed version of the package uses one."""
+OF_CREDENTIALS = ("Authentication", "Credential", "TokenProvider")
+"""One of these is in the name of an error about a token: ``ClientAuthenticationError``, ``NoCredentialsError``."""
 OF_HTTP = frozenset({"accept-encoding", "connection", "content-length", "host"})
 """Headers that the package that posts a request sets itself."""
 OF_THE_PACKAGE = "x-stainless-"
@@ -199,10 +202,13 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):
         return unreadable_failure(error, key)
     what = f"the client raised {type(error).__name__}: {error}"
-    # A connection of the client belongs to an event loop that has ended, or its function for a token reached no server.
-    if isinstance(error, RuntimeError) or is_connection_error(error):
-        return exchange_failure(what, key)
-    return RequestFailure(BadRequest, clean(what, key))
+    # The client sends nothing because a connection belongs to an event loop that has ended, or for want of a token.
+    if lost_connection(error) is not None or (isinstance(error, RuntimeError) and "loop" in str(error)):
+        return replace(exchange_failure(what, key), unsent=True)
+    kind: type[ModelError] = BadRequest
+    if any(word in type(error).__name__ for word in OF_CREDENTIALS):
+        kind = AuthenticationError
+    return RequestFailure(kind, clean(what, key), unsent=True)
 
 
 _LOOPS: weakref.WeakKeyDictionary[Any, weakref.ref[asyncio.AbstractEventLoop]] = weakref.WeakKeyDictionary()

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from mtagent.errors import ConfigError, InputError, MissingExtra
+from mtagent.llm.connections import lost_connection
 from mtagent.text.masking import clean, key_in, masked
 
 OPENAI = "https://api.openai.com/v1"
@@ -111,7 +112,7 @@ def is_sdk_client(thing: object) -> bool:
     is_client = all(hasattr(thing, name) for name in ("chat", "post", "base_url", "api_key"))
     if isinstance(thing, type) or not is_client:
         return False
-    if not inspect.iscoroutinefunction(type(thing).post):  # type: ignore[attr-defined]
+    if not inspect.iscoroutinefunction(thing.post):  # type: ignore[attr-defined]
         raise ConfigError(f"client: {type(thing).__name__} is synchronous: pass an AsyncOpenAI or AsyncAzureOpenAI")
     return True
 
@@ -137,24 +138,6 @@ class KeyUnavailable(Exception):
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
-
-
-_LASTING = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
-"""Errors of the system that don't go away by themselves; so is an ``ssl.SSLError``."""
-
-
-def is_connection_error(error: BaseException) -> bool:
-    """Whether a user's function failed because it didn't reach a server: packages wrap the error of the system."""
-    cause: BaseException | None = error
-    while cause is not None:
-        # requests and urllib derive all their errors from OSError, also those for a server's refusal.
-        is_refusal = getattr(cause, "response", None) is not None or hasattr(cause, "code")
-        if isinstance(cause, OSError) and not is_refusal:
-            import ssl  # slow
-
-            return not isinstance(cause, (*_LASTING, ssl.SSLError))
-        cause = cause.__cause__
-    return False
 
 
 @dataclass(frozen=True)
@@ -261,7 +244,7 @@ async def _returned_key(function: Callable[[], str | Awaitable[str]]) -> str:
             key = await key
     except Exception as error:  # noqa: BLE001 a user's function may raise anything
         message = clean(f"api_key: the function raised {type(error).__name__}: {error}", "")
-        raise KeyUnavailable(message, transient=is_connection_error(error)) from None
+        raise KeyUnavailable(message, transient=lost_connection(error) is not None) from None
     if not isinstance(key, str) or not key or not _can_be_sent(key):
         raise KeyUnavailable("api_key: the function returned no key, or one with white space or odd characters")
     return key

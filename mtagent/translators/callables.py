@@ -35,10 +35,11 @@ from typing import Any, NamedTuple, TypeVar
 from langcodes import Language
 
 from mtagent.errors import ConfigError, LanguageNeeded, MtagentError, TranslatorError
+from mtagent.llm.connections import lost_connection
 from mtagent.processes import begin_in_children
 from mtagent.records import Draft, Segment
 from mtagent.text.languages import UNKNOWN, normalise
-from mtagent.translators.protocol import checked, line_by_line, lost_connection
+from mtagent.translators.protocol import checked, line_by_line
 
 SOURCE_NAMES = frozenset(
     {"source_lang", "src_lang", "source_language", "src_language", "source_code", "src_code", "source_lang_code"}

@@ -8,10 +8,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mtagent.errors import ConfigError, TranslatorError, UnusableTranslation
+from mtagent.llm.connections import lost_connection
 from mtagent.llm.server import address_problem
 from mtagent.records import Draft, Segment
 from mtagent.text.masking import clean, masked, masked_data, redirected
-from mtagent.translators.protocol import Turns, checked, lost_connection
+from mtagent.translators.protocol import Turns, checked
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -27,23 +27,6 @@ class Translator(Protocol):
         ...
 
 
-def lost_connection(error: BaseException) -> ConnectionError | TimeoutError | None:
-    """The lost connection or the timeout because of which ``error`` was raised, if any. A retry may help then.
-
-    Each HTTP library has exceptions of its own, and raises them from Python's.
-    """
-    reason: BaseException | None = error
-    seen: list[BaseException] = []
-    while reason is not None and reason not in seen:
-        if isinstance(reason, ConnectionError | TimeoutError):
-            return reason
-        seen.append(reason)
-        if reason.__cause__ is None and reason.__suppress_context__:
-            return None
-        reason = reason.__cause__ or reason.__context__
-    return None
-
-
 class Turns:
     """A semaphore for ``limit`` tasks (``async with turns:``) that can outlive an event loop, unlike asyncio's."""
 
