@@ -40,7 +40,7 @@ from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
 from mtagent.serve.access import ServiceError, error_response, takes_key_in_body
 from mtagent.serve.account import REQUEST_ACCOUNT, RequestAccount, error_for_log
-from mtagent.serve.service import Service, is_late, logger, read_fields, read_json, with_matching_terms
+from mtagent.serve.service import Service, end_now, is_late, logger, read_fields, read_json, with_matching_terms
 from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, is_malformed_origin, request_key, server_config
@@ -344,12 +344,6 @@ class ServiceMiddleware:
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
 
 
-def end_now(timeout: asyncio.Timeout) -> None:
-    """End what runs until ``timeout``."""
-    if not timeout.expired():
-        timeout.reschedule(asyncio.get_running_loop().time())
-
-
 class JsonLogFormatter(logging.Formatter):
     """Formats each record as one line of JSON. Without ``log_texts``, what may hold a text is left out."""
 
@@ -618,6 +612,8 @@ class ServiceServer(uvicorn.Server):
             # Even an idle server waits a moment, so that clients see 503 rather than a refused connection.
             limit = 0.5 if self._service.is_idle else self._service.limits.grace
             self.should_exit = waited >= limit
+        if self.should_exit:
+            self._service.end_work()
         return await super().on_tick(counter)
 
 
