@@ -22,6 +22,7 @@ import pytest
 from tests.commands import ROOT, Shell
 from tests.pages import DOCS
 from tests.serving import key_file
+from tests.test_serve_state import usage_in
 
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
 
@@ -176,9 +177,17 @@ def test_a_translator_that_never_returns_does_not_keep_the_server_from_ending(tm
 
 @pytest.mark.loopback
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
-@pytest.mark.parametrize("translator", ["python:hanging:stuck", "python:hanging:stubborn", "command:sleep 3600"])
+@pytest.mark.parametrize(
+    ("translator", "grace"),
+    [
+        ("python:hanging:stuck", 1),
+        ("python:hanging:stubborn", 1),
+        ("command:sleep 3600", 1),
+        ("python:hanging:stuck", 60),  # a second signal ends it
+    ],
+)
 def test_requests_that_outlast_the_grace_get_503_in_the_form_of_their_interface(
-    translator: str, tmp_path: Path
+    translator: str, grace: int, tmp_path: Path
 ) -> None:
     (tmp_path / "hanging.py").write_text(HANGING, encoding="utf-8")
     languages = {"source_lang": "EN", "target_lang": "ES"}
@@ -194,7 +203,7 @@ def test_requests_that_outlast_the_grace_get_503_in_the_form_of_their_interface(
     def ask(name: str, path: str, body: Any, headers: dict[str, str]) -> None:
         answers[name] = httpx.post(f"{url}{path}", json=body, headers=headers, timeout=30)
 
-    arguments = ("--translator", translator, "--stages", "t", "--deadline", "60s", "--grace", "1s")
+    arguments = ("--translator", translator, "--stages", "t", "--deadline", "60s", "--grace", f"{grace}s")
     with serve(tmp_path, arguments=arguments) as (process, url):
         threads = [threading.Thread(target=ask, args=(name, *request)) for name, request in requests.items()]
         for thread in threads:
@@ -202,11 +211,15 @@ def test_requests_that_outlast_the_grace_get_503_in_the_form_of_their_interface(
         while "mtagent_requests_under_way 4.0" not in httpx.get(f"{url}/metrics").text:
             time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
+        if grace == 60:
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
         for thread in threads:
             thread.join()
         assert process.wait(timeout=10) == 0
         assert process.stderr is not None
         entries = [json.loads(line) for line in process.stderr]
+    assert usage_in(tmp_path / "s.db") == {"anybody": 0}, "it is refunded"
     message = "the server is being stopped"
     assert answers.pop("stream").text == json.dumps({"error": message}) + "\n"
     assert {(answer.status_code, answer.headers["retry-after"]) for answer in answers.values()} == {(503, "1")}

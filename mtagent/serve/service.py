@@ -185,7 +185,7 @@ class Service:
             raise _stopping()
 
     def end_work(self) -> None:
-        """End the work on all requests in flight now: they are answered with 503."""
+        """End the work on all requests in flight now: they are answered with 503, and their characters refunded."""
         self._work_is_over = True
         for work in self._work:
             end_now(work)
