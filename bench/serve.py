@@ -332,7 +332,7 @@ async def measure_large(base_url: str, deadline: str) -> None:
         with tempfile.TemporaryDirectory() as folder, server(base_url, Path(folder), {}, *options) as (url, _):
             async with aiohttp.ClientSession() as session:
                 start = time.perf_counter()
-                asking = asyncio.create_task(session.post(f"{url}/translate", json=body))
+                asking = asyncio.create_task(_status_and_late(session, f"{url}/translate", body))
                 waits = []
                 while not asking.done():
                     began = time.perf_counter()
@@ -341,11 +341,18 @@ async def measure_large(base_url: str, deadline: str) -> None:
                     waits.append(time.perf_counter() - began)
                     await asyncio.sleep(0.01)
                 seconds = time.perf_counter() - start
-                late = asking.result().headers.get("X-Mtagent-Late", "0")
-                line = f"{asking.result().status} in {seconds:.1f} s, {late} late"
+                status, late = asking.result()
+                line = f"{status} in {seconds:.1f} s, {late} late"
                 p99 = statistics.quantiles(waits, n=100)[98]
                 line += f"  /healthz p99 {p99 * 1e3:.0f} ms, at most {max(waits) * 1e3:.0f} ms"
                 print(f"{unit!r:8} {markup:5} {line}", flush=True)  # noqa: T201
+
+
+async def _status_and_late(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> tuple[int, str]:
+    """The status of the answer, and the number of late texts. An answer that isn't read keeps its connection open."""
+    async with session.post(url, json=body) as answer:
+        await answer.read()
+        return answer.status, answer.headers.get("X-Mtagent-Late", "0")
 
 
 def main() -> None:

@@ -62,6 +62,8 @@ class MtagentError(Exception):
     """Whether the same may succeed at another time."""
     cause: str = ""
     """Why, in a few words without any text: ``HTTP 429``, ``timeout``, ``exit code 127``."""
+    way_on: str = ""
+    """How to continue where what was finished is stored. A job with a store adds it to the message."""
 
 
 class StepFailed(MtagentError):
@@ -106,7 +108,7 @@ class OutputError(MtagentError):
 
 
 class BudgetSpent(MtagentError):
-    """What is left of the budget might not suffice for the next call. Nothing is lost: with more, the run continues."""
+    """What is left of the budget might not suffice for the next call. With more, a stored run continues."""
 
 
 class NotAnswered(MtagentError):
@@ -202,7 +204,7 @@ class RateLimited(ModelError):
 
 
 class ServerPaused(ModelError):
-    """The server asks for a pause of ``seconds``, longer than a call may wait. A run stops, and loses nothing."""
+    """The server asks for a pause of ``seconds``, longer than a call may wait. A stored run continues after it."""
 
     seconds: float = 0.0
     retryable = True

@@ -834,8 +834,9 @@ def test_runs_share_the_budget_of_their_agent_and_are_heard(tmp_path: Path) -> N
         agent.run("b").improve(segments(3))
     assert len(llm.requests) == len(calls) == len(stages) == 3
     assert len(stopped.value.chains) == 1
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetSpent) as without_run:
         agent.translate("One more.", "en", "es")
+    assert "stored" not in str(without_run.value)
     with pytest.raises(BudgetSpent, match="22,000 tokens of the budget"):  # another agent counts what the run has paid
         Agent(**given, token_budget=25_000).run("b").improve(segments(3))
 

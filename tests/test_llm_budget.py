@@ -264,8 +264,25 @@ async def test_tokens_can_be_limited_where_there_is_no_price() -> None:
     assert budget.spent.tokens == 1000 * len(model.requests) <= 40_000
     assert len(model.requests) > 15
     message = str(next(outcome for outcome in outcomes if isinstance(outcome, BudgetSpent)))
-    assert re.match(
-        r"stopped: [\d,]+ tokens of the budget of 40,000 tokens are spent, .* a higher token_budget", message
+    # Without a store nothing is said about one.
+    assert re.fullmatch(
+        r"stopped: [\d,]+ tokens of the budget of 40,000 tokens are spent, "
+        r"and the next call may take up to [\d,]+ tokens",
+        message,
+    )
+
+
+async def test_the_message_of_a_spent_budget_tells_what_is_reserved_apart_from_what_is_spent() -> None:
+    budget = Budget(10.0)
+    budget.begin_again(Usage())
+    budget.settle(await budget.reserve(Amount(2.0, 10)), Amount(1.0, 5))
+    await budget.reserve(Amount(3.0, 10))
+    budget.note_batched("key", Amount(0.5, 10))
+    with pytest.raises(BudgetSpent) as refused:
+        await budget.reserve(Amount(20.0, 10))
+    assert str(refused.value) == (
+        "stopped: $1.0000 of the budget of $10.0000 is spent, $3.5000 is reserved for calls in flight, "
+        "and the next call may take up to $20.0000"
     )
 
 

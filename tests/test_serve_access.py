@@ -331,6 +331,24 @@ async def test_the_first_request_of_a_server_keeps_its_budgets(limits: dict[str,
     assert llm.calls == 2
 
 
+@pytest.mark.parametrize(("period", "limit", "spent"), [("request", 0.5, "$0.0000"), ("day", 0.8, "$0.3000")])
+async def test_the_log_tells_what_a_budget_has_spent_and_what_calls_in_flight_have_reserved(
+    period: str, limit: float, spent: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    llm, service = spending(tmp_path / "s.db", **{f"dollars_per_{period}": limit})
+    with caplog.at_level(logging.INFO, logger="mtagent"):
+        async with asking(service) as client:
+            await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+            await client.post("/translate", json=ONE | {"q": ["una frase errado fin.", "otra frase errado fin."]})
+    assert llm.calls == 2
+    entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
+    assert re.fullmatch(
+        rf"BudgetSpent: stopped: \{spent} of the budget of \${limit:.4f} for this {period} is spent, \$0\.3\d+ is "
+        r"reserved for calls in flight, and the next call may take \$0\.3\d+",
+        entries[-1]["error"],
+    )
+
+
 async def test_a_budget_below_the_cost_of_a_call_allows_the_first_call() -> None:
     llm, service = spending(dollars_per_request=0.2)
     async with asking(service) as client:

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ import pytest
 from tests.commands import ROOT, Shell
 from tests.pages import DOCS
 from tests.serving import key_file
+from tests.test_serve_state import usage_in
 
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
 
@@ -44,6 +46,35 @@ async def noisy(text: str) -> str:
     await asyncio.sleep(0.1)
     if text == "fail":
         raise OSError("a secret\\nof two lines")
+    return text.upper()
+"""
+
+
+HANGING = """
+import asyncio, threading
+
+def stuck(text: str) -> str:
+    threading.Event().wait()
+
+async def stubborn(text: str) -> str:
+    while text == "hang":
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+    return text.upper()
+"""
+
+
+ENDING = """
+import os, signal, threading
+
+def end() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+{when}
+
+def shout(text: str) -> str:
     return text.upper()
 """
 
@@ -142,6 +173,101 @@ def test_a_translator_that_never_returns_does_not_keep_the_server_from_ending(tm
         assert httpx.post(f"{url}/translate", json=body, timeout=30).status_code == 503
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+@pytest.mark.parametrize(
+    ("translator", "grace"),
+    [
+        ("python:hanging:stuck", 1),
+        ("python:hanging:stubborn", 1),
+        ("command:sleep 3600", 1),
+        ("python:hanging:stuck", 60),  # a second signal ends it
+    ],
+)
+def test_requests_that_outlast_the_grace_get_503_in_the_form_of_their_interface(
+    translator: str, grace: int, tmp_path: Path
+) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING, encoding="utf-8")
+    languages = {"source_lang": "EN", "target_lang": "ES"}
+    improve = {**languages, "segments": [{"source": "hang"}]}
+    requests: dict[str, tuple[str, Any, dict[str, str]]] = {
+        "LibreTranslate": ("/translate", {"q": "hang", "source": "en", "target": "es"}, {}),
+        "DeepL": ("/v2/translate", {**languages, "text": ["hang", "hang"]}, {}),
+        "mtagent": ("/v1/improve", improve, {}),
+        "stream": ("/v1/improve", improve, {"Accept": "application/x-ndjson"}),
+    }
+    answers: dict[str, httpx.Response] = {}
+
+    def ask(name: str, path: str, body: Any, headers: dict[str, str]) -> None:
+        answers[name] = httpx.post(f"{url}{path}", json=body, headers=headers, timeout=30)
+
+    arguments = ("--translator", translator, "--stages", "t", "--deadline", "60s", "--grace", f"{grace}s")
+    with serve(tmp_path, arguments=arguments) as (process, url):
+        threads = [threading.Thread(target=ask, args=(name, *request)) for name, request in requests.items()]
+        for thread in threads:
+            thread.start()
+        while "mtagent_requests_under_way 4.0" not in httpx.get(f"{url}/metrics").text:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        if grace == 60:
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join()
+        assert process.wait(timeout=10) == 0
+        assert process.stderr is not None
+        entries = [json.loads(line) for line in process.stderr]
+    assert usage_in(tmp_path / "s.db") == {"anybody": 0}, "it is refunded"
+    message = "the server is being stopped"
+    assert answers.pop("stream").text == json.dumps({"error": message}) + "\n"
+    assert {(answer.status_code, answer.headers["retry-after"]) for answer in answers.values()} == {(503, "1")}
+    assert answers["DeepL"].json() == {"message": message}
+    assert answers["LibreTranslate"].json() == answers["mtagent"].json() == {"error": message}
+    assert sorted(entry["status"] for entry in entries if "request" in entry)[-4:] == [200, 503, 503, 503]
+    warnings = [entry["message"] for entry in entries if "message" in entry]
+    assert len(warnings) == (translator == "python:hanging:stubborn"), warnings
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+def test_an_async_translator_that_ignores_its_cancellation_delays_neither_answers_nor_the_end(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING, encoding="utf-8")
+    arguments = ("--translator", "python:hanging:stubborn", "--stages", "t", "--deadline", "1s")
+    with serve(tmp_path, arguments=arguments) as (process, url):
+        for text, status in (("hang", 503), ("hang", 503), ("one", 200)):
+            began = time.monotonic()
+            body = {"q": text, "source": "en", "target": "es"}
+            assert httpx.post(f"{url}/translate", json=body, timeout=30).status_code == status
+            assert time.monotonic() - began < 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+        assert process.stderr is not None
+        entries = [json.loads(line) for line in process.stderr]
+    warnings = [entry["message"] for entry in entries if "message" in entry]
+    assert len(warnings) == 1, warnings
+    assert "stubborn: a call went on for 0.05 s after it was cancelled" in warnings[0]
+
+
+@pytest.mark.loopback
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGTERM")
+@pytest.mark.parametrize("when", ["end()", "threading.Timer(0.1, end).start()"], ids=["in an import", "later"])
+def test_at_sigterm_a_server_that_is_starting_ends_silently(when: str, tmp_path: Path) -> None:
+    (tmp_path / "engine.py").write_text(ENDING.format(when=when), encoding="utf-8")
+    arguments = ["--port", "0", "--state", "s.db", "--translator", "python:engine:shout", "--evaluator", "rules"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mtagent", "serve", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    # It may have begun to serve before the signal came.
+    assert all("serving at" in json.loads(line)["message"] for line in done.stderr.splitlines())
 
 
 @pytest.mark.loopback

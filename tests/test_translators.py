@@ -7,6 +7,7 @@ import importlib.util
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtagent import Agent
 from mtagent.errors import ConfigError, TranslatorError
 from mtagent.records import Segment
 from mtagent.translators import CallableTranslator, ctranslate2_translator, wrap
@@ -528,3 +530,41 @@ def test_numbered_tags_stay_where_they_are() -> None:
     between = BetweenTags(wrap(shout), lambda: ("xml", frozenset()))
     draft = asyncio.run(between.draft(segment("Press <1>this <2/> key</1> & go, 1 < 2.")))
     assert draft.text == "PRESS <1>THIS <2/> KEY</1> &amp; GO, 1 &lt; 2."
+
+
+@pytest.mark.parametrize("one_at_a_time", [False, True])
+def test_an_async_function_that_ignores_its_cancellation_is_left_behind(
+    one_at_a_time: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stubborn(text: str) -> str:
+        while text == "hang":
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+        return text.upper()
+
+    translator = CallableTranslator(stubborn, one_at_a_time=one_at_a_time)
+
+    async def ask() -> list[bool]:
+        agent = Agent(translator, stages="t")
+        return [(await agent.atranslate([text], "en", "es", timeout=0.2))[0].failed is None for text in texts]
+
+    texts = ["hang", "hang", "one"]
+    began = time.monotonic()
+    # One that must not run twice at a time blocks later calls.
+    assert asyncio.run(ask()) == [False, False, not one_at_a_time]
+    with Agent(translator, stages="t") as agent:
+        assert agent.translate(texts[:1], "en", "es", timeout=0.2)[0].failed is not None
+    assert time.monotonic() - began < 5, "neither the end of the loop nor that of the agent waits for it"
+    assert [record.getMessage()[:35] for record in caplog.records] == ["stubborn: a call went on for 0.05 s"]
+
+
+async def test_lists_that_nobody_waits_for_any_more_do_not_block_later_ones() -> None:
+    async def hanging(texts: list[str]) -> list[str]:
+        if "hang" in texts:
+            await asyncio.sleep(3600)
+        return [text.upper() for text in texts]
+
+    async with Agent(CallableTranslator(hanging), stages="t") as agent:
+        for text, translation in [*[("hang", "")] * 10, ("one", "ONE")]:
+            (chain,) = await agent.atranslate([text], "en", "es", timeout=0.1)
+            assert chain.text == translation

@@ -142,7 +142,11 @@ def test_of_too_many_half_sent_bodies_of_strangers_the_oldest_is_cut_off(url: st
         for _ in range(MOST_STRANGERS):
             stack.enter_context(connected(url, half("/translate")))
         oldest.settimeout(STRANGER_SECONDS / 2)
-        assert status(oldest) == 408
+        # It may be an honest client among many, which tries again.
+        answer = b"".join(iter(lambda: oldest.recv(1000), b"")).decode().lower()
+        assert answer.startswith("http/1.1 503 ")
+        assert "retry-after: 1\r\n" in answer
+        assert answer.endswith('{"error":"the server is busy"}')
         assert httpx.post(f"{url}/translate", json=ONE | SECRET, timeout=5).status_code == 200
 
 

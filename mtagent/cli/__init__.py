@@ -93,6 +93,8 @@ class LazyGroup(click.Group):
         from importlib import import_module
 
         module, _, name = COMMANDS[cmd_name][0].partition(":")
+        if cmd_name == "serve":
+            ctx.with_resource(ended_at_once(_exit_quietly))  # until the server handles signals itself
         with ended_at_once():
             command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
@@ -253,16 +255,27 @@ def _stoppable() -> Iterator[list[signal.Signals]]:
             signal.signal(number, signal.SIG_DFL)
 
 
+def _exit_now(*_: object) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        os.write(2, f"\n{STOPPED}\n".encode())
+    os._exit(130)
+
+
+def _exit_quietly(*_: object) -> None:
+    """End a server that is starting, as a signal ends it later: that is its normal end."""
+    os._exit(0)
+
+
 @contextmanager
-def ended_at_once() -> Iterator[None]:
-    """End the process at once on Ctrl-C; for commands that have nothing to finish.
+def ended_at_once(handler: Callable[..., None] = _exit_now) -> Iterator[None]:
+    """End the process at once on Ctrl-C, by calling ``handler``; for commands that have nothing to finish.
 
     A KeyboardInterrupt can't end a command that is still importing modules: one raised in a finalizer is lost.
     """
     sets_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     sets_handler = sets_handler and threading.current_thread() is threading.main_thread()
     if sets_handler:
-        signal.signal(signal.SIGINT, _exit_now)
+        signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:
@@ -270,18 +283,13 @@ def ended_at_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _exit_now(*_: object) -> None:
-    with suppress(OSError):  # the terminal may be gone
-        os.write(2, f"\n{STOPPED}\n".encode())
-    os._exit(130)
-
-
 def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractEventLoop] | None = None) -> T:
     """Run ``main`` as ``asyncio.run`` does, but end the process at once on a second Ctrl-C, even during clean-up."""
     import asyncio  # here, so that `mtagent --help` is quick
 
-    sets_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
+    former = signal.getsignal(signal.SIGINT)
+    sets_handler = former in (signal.default_int_handler, _exit_quietly)
+    exit_at_once = _exit_quietly if former is _exit_quietly else _exit_now
     interrupted = False
 
     async def guarded() -> T:
@@ -291,7 +299,7 @@ def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractE
         def cancel(*_: object) -> None:
             nonlocal interrupted
             interrupted = True
-            signal.signal(signal.SIGINT, _exit_now)
+            signal.signal(signal.SIGINT, exit_at_once)
             loop.call_soon_threadsafe(task.cancel)
 
         if sets_handler:
@@ -307,7 +315,7 @@ def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractE
         raise
     finally:
         if sets_handler and not interrupted:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, former)
 
 
 def _discard_output() -> None:

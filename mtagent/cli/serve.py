@@ -184,7 +184,8 @@ def serve(**options: Any) -> None:
         host_in_url = f"[{host}]" if ":" in host else host  # an IPv6 address has colons
         address = f"http://{host_in_url}:{listening.getsockname()[1]}"
         announcement = f"mtagent: serving at {address} (--deadline {options['late_after']:g}s)"
-        run_async(run_server(app, service, listening, lambda: say(announcement)), event_loop)
+        with suppress(KeyboardInterrupt):  # a signal before the server handles signals: it ends as it does later
+            run_async(run_server(app, service, listening, lambda: say(announcement)), event_loop)
 
 
 def _warn(config: Config, given_options: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from mtagent.chain.chain import improve
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.jobs.inputs import OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled
-from mtagent.jobs.run import RunModels
+from mtagent.jobs.run import RunModels, telling_the_way_on
 from mtagent.llm.gathering import together
 from mtagent.metrics import overlap
 from mtagent.metrics.significance import Resampling, Statistics, paired_tests
@@ -99,7 +99,8 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
                     "probe: the gate gain without a calibration first asks judges about 100 edits, which a few "
                     "segments don't show: leave probe out, or set another gate"
                 )
-            chains = await together(*(improve(segment, plan) for segment in segments))
+            with telling_the_way_on():
+                chains = await together(*(improve(segment, plan) for segment in segments))
     counted_calls = {_identity(call) for chain in chains for call in _calls(chain) if call.usage.calls}
     usages = []
     failures = []

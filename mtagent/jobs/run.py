@@ -109,16 +109,17 @@ async def run_job(
     batches = models.batches
     former = RUN.set(name)
     try:
-        models.begin(run)
-        on_start(run, job.total)
-        if job.prepare is not None:
-            await job.prepare(run)
-        if job.elsewhere is not None:
-            await job.elsewhere(run, work.note)
-        elif batches is None:
-            await work.on_items()
-        else:
-            await _in_waves(work.on_items, batches, models, run)
+        with telling_the_way_on():
+            models.begin(run)
+            on_start(run, job.total)
+            if job.prepare is not None:
+                await job.prepare(run)
+            if job.elsewhere is not None:
+                await job.elsewhere(run, work.note)
+            elif batches is None:
+                await work.on_items()
+            else:
+                await _in_waves(work.on_items, batches, models, run)
     except (BatchOpen, BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
@@ -130,6 +131,18 @@ async def run_job(
     if work.first_failure and not work.has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {work.first_failure}")
     return run
+
+
+@contextmanager
+def telling_the_way_on() -> Iterator[None]:
+    """Add to the message of an error that stops work with a store how to continue it."""
+    try:
+        yield
+    except MtagentError as error:
+        if error.way_on:
+            error.args = (f"{error}. What was finished is stored: {error.way_on}",)
+            error.way_on = ""
+        raise
 
 
 @dataclass

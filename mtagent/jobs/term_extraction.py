@@ -16,7 +16,7 @@ from mtagent.errors import ConfigError, UnreadableReply
 from mtagent.formats.localization import LocalizationFiles
 from mtagent.jobs.inputs import OpenFiles, segment_defaults
 from mtagent.jobs.parts import assembled_model
-from mtagent.jobs.run import RunModels
+from mtagent.jobs.run import RunModels, telling_the_way_on
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.gathering import together
@@ -189,7 +189,8 @@ async def cleaned(found: Sequence[TermCandidate], pair: Segment, config: Config)
     with Store(config.store or default_path()) as store:
         models = RunModels(config, store)
         async with assembled_model(config, wrap_llm=models.wrap) as llm:
-            results = await together(*(_cleaned_group(llm, group, pair, config) for group in groups))
+            with telling_the_way_on():
+                results = await together(*(_cleaned_group(llm, group, pair, config) for group in groups))
     kept = [candidate for candidates_of_group, _ in results for candidate in candidates_of_group]
     return kept, Usage.total(usage for _, usage in results)
 

@@ -183,6 +183,9 @@ class Budget:
     What calls of other budgets have cost is known from ``costs``.
     """
 
+    _counted = "spent"
+    """What messages call the amount that :meth:`_shown` returns first."""
+
     def __init__(
         self,
         dollars: float | None = None,
@@ -314,14 +317,14 @@ class Budget:
             spent = self.spent + self._sum_in_batches
             if not (spent + amount).within(self.limit):
                 if self._in_waves:
-                    raise BudgetSpent(self._explain(amount, hint))
+                    raise self._refusal(amount, hint)
                 if not (spent + alone).within(self.limit):
                     self._first_too_large = self._first_too_large or alone
                 elif self._in_flight:
                     return None
                 amount = alone
             if self._first_too_large and not self._in_flight:
-                raise BudgetSpent(self._explain(self._first_too_large, hint))
+                raise self._refusal(self._first_too_large, hint)
             if self._first_too_large or not (spent + self.reserved + amount).within(self.limit):
                 return None
             self.reserved += amount
@@ -344,13 +347,14 @@ class Budget:
             with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(_wake, settled)
 
-    def _shown(self) -> tuple[Amount, Amount]:
-        """What is spent, and the limit, as messages have it."""
-        return self.spent, self.limit
+    def _shown(self) -> tuple[Amount, Amount, Amount]:
+        """What is spent, what is reserved for calls in flight, and the limit, as messages have it."""
+        return self.spent, self.reserved + self._sum_in_batches, self.limit
 
-    def _explain(self, amount: Amount, hint: str) -> str:
-        spent, limit = self._shown()
-        in_dollars = spent.dollars + amount.dollars > limit.dollars
+    def _refusal(self, amount: Amount, hint: str) -> BudgetSpent:
+        """The error for a call that may take this ``amount``."""
+        spent, reserved, limit = self._shown()
+        in_dollars = (spent + reserved + amount).dollars > limit.dollars
         if in_dollars:
             option, verb = "budget", "is"
         else:
@@ -361,14 +365,16 @@ class Budget:
                 return dollars(value.dollars)
             return f"{value.tokens:,} tokens"
 
-        uncounted, way_out = "", f"the same command with a higher {option} continues from there"
+        message = f"stopped: {shown(spent)} of the budget of {shown(limit)} {verb} {self._counted}"
+        way_on = f"the same command with a higher {option} continues from there"
         if self.assumed != Amount():
-            uncounted = f" ({shown(self.assumed)} of it for calls that the server did not count)"
-            way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
-        return (
-            f"stopped: {shown(spent)} of the budget of {shown(limit)} {verb} spent{uncounted}, and the next "
-            f"call may take up to {shown(amount)}{hint}. What was finished is stored: {way_out}"
-        )
+            message += f" ({shown(self.assumed)} of it for calls that the server did not count)"
+            way_on = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
+        if reserved != Amount():
+            message += f", {shown(reserved)} {verb} reserved for calls in flight"
+        error = BudgetSpent(f"{message}, and the next call may take up to {shown(amount)}{hint}")
+        error.way_on = way_on
+        return error
 
 
 def bytes_sent(messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Tool] = ()) -> int:

@@ -457,9 +457,9 @@ class OpenAIClient:
         if failure.transient and wait is not None and (exchange.is_too_long(wait) or self._is_detour(failure)):
             paused = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
-                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline). What "
-                "was finished is stored: the same command after that time continues from there"
+                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline)"
             )
+            paused.way_on = "the same command after that time continues from there"
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
             paused.cause = failure.cause
             return paused

@@ -104,6 +104,8 @@ def _leased(needed: float, limit: float, left: float) -> float:
 class LeasedBudget(Budget):
     """The budget of one shard: its limit is what its account holds, and grows by leases up to the budget of the job."""
 
+    _counted = "spent or reserved by shards in work"  # an account doesn't tell the two apart
+
     def __init__(
         self,
         ledger: Ledger,
@@ -151,8 +153,8 @@ class LeasedBudget(Budget):
                 break
         return super()._reserved_at_once(amount, alone, hint)
 
-    def _shown(self) -> tuple[Amount, Amount]:
-        return Amount(*self._ledger.total()), Amount(*self._job_limit)
+    def _shown(self) -> tuple[Amount, Amount, Amount]:
+        return Amount(*self._ledger.total()), Amount(), Amount(*self._job_limit)
 
 
 class LeasedRate(Rate):

@@ -175,7 +175,7 @@ class ServiceBudget(Budget):
         """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
         limit, account = self._limits.dollars_per_request, call.account
         if limit is not None and account is not None:
-            self._refuse("request", limit, account.spent + account.reserved, call.expected)
+            self._refuse("request", limit, account.spent, account.reserved, call.expected)
         limit = self._limits.dollars_per_day
         if limit is None:
             return
@@ -185,14 +185,19 @@ class ServiceBudget(Budget):
             raise BudgetSpent(f"the dollars of this day cannot be counted: {error}") from error
         if self._state.problem is not None:
             raise BudgetSpent(f"the dollars of this day cannot be counted: {self._state.problem}")
-        self._refuse("day", limit, spent + self._reserved_today, call.expected)
+        self._refuse("day", limit, spent, self._reserved_today, call.expected)
 
-    def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
-        if spent >= limit or (spent > _NOISE and spent + expected > limit):
-            self._refusals.labels(period).inc()
-            if period == "day":
-                self._last_refusal = today()
-            raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
+    def _refuse(self, period: str, limit: float, spent: float, reserved: float, expected: float) -> None:
+        taken = spent + reserved
+        if taken < limit and (taken <= _NOISE or taken + expected <= limit):
+            return
+        self._refusals.labels(period).inc()
+        if period == "day":
+            self._last_refusal = today()
+        message = f"stopped: {dollars(spent)} of the budget of {dollars(limit)} for this {period} is spent"
+        if reserved > _NOISE:
+            message += f", {dollars(reserved)} is reserved for calls in flight"
+        raise BudgetSpent(f"{message}, and the next call may take {dollars(expected)}")
 
 
 def error_for_log(error: MtagentError, log_texts: bool) -> str:

@@ -40,7 +40,7 @@ from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
 from mtagent.serve.access import ServiceError, error_response, takes_key_in_body
 from mtagent.serve.account import REQUEST_ACCOUNT, RequestAccount, error_for_log
-from mtagent.serve.service import Service, is_late, logger, read_fields, read_json, with_matching_terms
+from mtagent.serve.service import Service, end_now, is_late, logger, read_fields, read_json, with_matching_terms
 from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, is_malformed_origin, request_key, server_config
@@ -50,6 +50,8 @@ BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 STRANGER_SECONDS = 10.0
 """The same for a client whose key is not known yet, because it may be in the body, or because there are no keys."""
+END_SECONDS = 1.0
+"""How long the answers to requests may take whose work was ended."""
 MOST_STRANGERS = 128
 """How many such bodies are read at a time. One more cuts off the client that has been sending for the longest time."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
@@ -169,6 +171,13 @@ def _names_address(request: Request) -> bool:
     return True
 
 
+class BodyCutOff(ServiceError):
+    """The body of a stranger isn't read any more, because too many others have come. Many clients may just be quick."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "the server is busy", retry_after=1)
+
+
 class ServiceMiddleware:
     """Checks each request's origin, key and size and the number of requests in flight; writes metrics and the log.
 
@@ -213,7 +222,8 @@ class ServiceMiddleware:
                     await self._watched(scope, body, receive, noting)
         except ServiceError as error:
             # The rest of a body that was not read isn't waited for.
-            closing = {"Connection": "close"} if self._service.closing or error.status != 503 else None
+            is_closed = self._service.closing or error.status != 503 or isinstance(error, BodyCutOff)
+            closing = {"Connection": "close"} if is_closed else None
             await error_response(scope["path"], error, closing)(scope, receive, noting)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log a line
             account.error = shown_error(error, self._service.log_texts)
@@ -270,6 +280,8 @@ class ServiceMiddleware:
                         return bytes(body)
         except TimeoutError:
             self._service.check_open()
+            if is_stranger and timeout not in self._strangers:
+                raise BodyCutOff() from None
             raise ServiceError(408, "the body did not arrive in time") from None
         finally:
             self._service.bodies.discard(timeout)
@@ -342,12 +354,6 @@ class ServiceMiddleware:
         if account.texts:
             entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
-
-
-def end_now(timeout: asyncio.Timeout) -> None:
-    """End what runs until ``timeout``."""
-    if not timeout.expired():
-        timeout.reschedule(asyncio.get_running_loop().time())
 
 
 class JsonLogFormatter(logging.Formatter):
@@ -600,24 +606,29 @@ class ServiceServer(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._closing_since: float | None = None
+        self._ending_since: float | None = None  # the work on requests was ended
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop at the first SIGTERM or Ctrl-C, which counts as success; stop at the second."""
+        """Begin to stop at the first SIGTERM or Ctrl-C, which counts as success; the second one ends the grace."""
         if self._service.closing:
-            self.should_exit = self.force_exit = True
+            self.force_exit = True
         self._service.closing = True
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; called ten times a second."""
         if self._service.closing and not self.should_exit:
-            self._closing_since = self._closing_since or time.monotonic()
-            waited = time.monotonic() - self._closing_since
+            now = time.monotonic()
+            self._closing_since = self._closing_since or now
             # Their requests could not be answered otherwise when they are complete.
             for body in self._service.bodies:
                 end_now(body)
             # Even an idle server waits a moment, so that clients see 503 rather than a refused connection.
             limit = 0.5 if self._service.is_idle else self._service.limits.grace
-            self.should_exit = waited >= limit
+            if self.force_exit or now - self._closing_since >= limit:
+                self._service.end_work()
+                self._ending_since = self._ending_since or now
+                # The other requests are answered before their connections are closed.
+                self.should_exit = self._service.is_idle or now - self._ending_since >= END_SECONDS
         return await super().on_tick(counter)
 
 

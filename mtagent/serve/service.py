@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import permutations
 from pathlib import Path
@@ -67,6 +67,7 @@ _ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refus
 """Errors of a model that works: they concern one text. Retries because of them have the same names."""
 _REFUSED_PARAMETER = "refused parameter"
 Fields = TypeVar("Fields", bound=BaseModel)
+Result = TypeVar("Result")
 _OFFERED_BY_DEFAULT = (
     *("en", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id"),
     *("is", "it", "ja", "ko", "lt", "lv", "ms", "nb", "nl", "pl", "pt-BR", "pt-PT", "ro", "ru", "sk", "sl", "sr"),
@@ -118,6 +119,8 @@ class Service:
         self.closing = False
         self.bodies = set[asyncio.Timeout]()
         """When the bodies that are being read must be complete."""
+        self._work = set[asyncio.Timeout]()  # when the work on requests must end: only with the server
+        self._work_is_over = False
         self._in_flight = 0
         self._mt_failures = 0  # in a row
         # An agent refuses these settings, and the service itself handles the languages.
@@ -179,7 +182,27 @@ class Service:
     def check_open(self) -> None:
         """Raise :class:`ServiceError` if the server is stopping."""
         if self.closing:
-            raise ServiceError(503, "the server is being stopped", retry_after=1)
+            raise _stopping()
+
+    def end_work(self) -> None:
+        """End the work on all requests in flight now: they are answered with 503, and their characters refunded."""
+        self._work_is_over = True
+        for work in self._work:
+            end_now(work)
+
+    async def _until_over(self, work: Awaitable[Result]) -> Result:
+        """The result of ``work``. Raises :class:`ServiceError` if the server stops before."""
+        timeout = asyncio.timeout(0 if self._work_is_over else None)
+        try:
+            async with timeout:
+                self._work.add(timeout)
+                return await work
+        except TimeoutError:
+            if timeout.expired():
+                raise _stopping() from None
+            raise
+        finally:
+            self._work.discard(timeout)
 
     def check_capacity(self) -> None:
         """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
@@ -412,18 +435,18 @@ class Service:
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
         # A request without words calls no model, so it must not be the trial of one that has rested.
         is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
-        drafts = await self._drafts(segments, end, is_admitted, needs_all)
+        drafts = await self._until_over(self._drafts(segments, end, is_admitted, needs_all))
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         if len(groups) == 1:  # needs no task of its own
-            for chain in await self._improve(groups[0], end, is_admitted):
+            for chain in await self._until_over(self._improve(groups[0], end, is_admitted)):
                 self.count(chain)
                 yield chain
             return
         tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
         try:
             for task in tasks:
-                for chain in await task:
+                for chain in await self._until_over(task):
                     self.count(chain)
                     yield chain
         finally:
@@ -535,6 +558,16 @@ class Service:
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
+
+
+def end_now(timeout: asyncio.Timeout) -> None:
+    """End what runs until ``timeout``."""
+    if not timeout.expired():
+        timeout.reschedule(asyncio.get_running_loop().time())
+
+
+def _stopping() -> ServiceError:
+    return ServiceError(503, "the server is being stopped", retry_after=1)
 
 
 def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:

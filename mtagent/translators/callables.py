@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from functools import partial
@@ -59,6 +60,11 @@ _WAY_OUT = 'say which parameters are the languages: CallableTranslator(f, langua
 _POSITIONAL_ONLY, _KEYWORD_ONLY = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _LIST_TYPES = ("list", "sequence", "iterable", "collection")
+
+_CANCEL_SECONDS = 0.05
+"""How long an async function may take to end after it was cancelled: part of the margin before a server's deadline."""
+_left_behind = set[asyncio.Task[Any]]()  # the loop itself keeps only weak references
+logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 32
 WINDOW = 0.003
@@ -127,6 +133,7 @@ class CallableTranslator:
         self._called_object = called_object
         self._thread_safe = thread_safe
         self._one_at_a_time = is_async and one_at_a_time
+        self._has_left_tasks = False  # calls that did not end when they were cancelled
         self._threads: Executor | None = None  # an async function needs none
         if not is_async:
             self.begin_in_child()
@@ -183,15 +190,12 @@ class CallableTranslator:
         call = partial(self._function, text, *languages.positional, **dict(languages.named))
         try:
             async with asyncio.timeout(self._timeout):
-                if self._one_at_a_time:
-                    async with _turn_of(self._called_object):
-                        return await call()
                 if self._threads is None:
-                    return await call()
+                    return await self._reply_of(self._in_turn(call))
                 run = asyncio.get_running_loop().run_in_executor
                 reply = await run(self._threads, partial(copy_context().run, _guarded, call))
                 if inspect.isawaitable(reply):
-                    return await reply
+                    return await self._reply_of(_guarded_async(reply))
                 return reply
         except MtagentError:
             raise
@@ -209,6 +213,62 @@ class CallableTranslator:
             if lost is not None and lost is not cause:
                 kind += f", {type(lost).__name__}"
             raise TranslatorError(f"{self.name}: {reason}", cause=kind, retryable=lost is not None) from cause
+
+    async def _in_turn(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """The reply of an async function, which may have to wait for its turn."""
+        if not self._one_at_a_time:
+            return await _guarded_async(call())
+        async with _turn_of(self._called_object):
+            return await _guarded_async(call())
+
+    async def _reply_of(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of ``work``, which is left behind if it does not end when it is cancelled.
+
+        A function may catch ``CancelledError`` and go on. Neither a deadline nor the end of the loop waits for it.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            try:
+                await asyncio.wait([task], timeout=_CANCEL_SECONDS)
+            finally:
+                task.add_done_callback(_forget)
+                if not task.done():
+                    self._leave_behind(task)
+            raise
+        return task.result()
+
+    def _leave_behind(self, task: asyncio.Task[Any]) -> None:
+        """Let ``task`` run on, without anybody who waits for it."""
+        if not self._has_left_tasks:
+            self._has_left_tasks = True
+            logger.warning(
+                "%s: a call went on for %g s after it was cancelled, and was left behind; let the function end when "
+                "asyncio.CancelledError is raised in it (further calls like this are not logged)",
+                self.name,
+                _CANCEL_SECONDS,
+            )
+        # asyncio.run cancels all registered tasks at its end, and waits for them.
+        asyncio._unregister_task(task)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        _left_behind.add(task)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    """A task that was cancelled has ended; if it has raised an error, that concerns nobody."""
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+async def _guarded_async(reply: Awaitable[Any]) -> Any:
+    """The result of an async call. In a task, SystemExit would end the program."""
+    try:
+        return await reply
+    except SystemExit as cause:
+        raise RuntimeError(f"raised {type(cause).__name__}") from cause
 
 
 def _guarded(call: Callable[[], object]) -> object:
@@ -340,14 +400,24 @@ class _Lists:
     async def translate(self, text: str, languages: _Arguments) -> object:
         """The reply to ``text``, requested together with other texts."""
         loop = asyncio.get_running_loop()
-        queue = self._queues.setdefault(loop, _Queue(deque(), set()))
+        queue = self._queues.setdefault(loop, _Queue(deque(), {}))
         reply: asyncio.Future[object] = loop.create_future()
         queue.waiting.append((text, languages, reply))
         if len(queue.waiting) >= self._size:
             self._send(queue)
         elif len(queue.waiting) == 1:
             loop.call_later(WINDOW, self._send, queue)
-        return await reply
+        try:
+            return await reply
+        except asyncio.CancelledError:
+            self._cancel_unneeded(queue)
+            raise
+
+    def _cancel_unneeded(self, queue: _Queue) -> None:
+        """Cancel calls of which no reply is waited for, so that hanging ones don't keep their places."""
+        for task, batch in queue.calls.items():
+            if all(reply.cancelled() for _, _, reply in batch):
+                task.cancel()
 
     def _send(self, queue: _Queue) -> None:
         while queue.waiting and len(queue.calls) < self._in_flight:
@@ -364,7 +434,7 @@ class _Lists:
             queue.waiting.extend(others)
             if batch:
                 task = asyncio.ensure_future(self._answer(batch, queue))
-                queue.calls.add(task)
+                queue.calls[task] = batch
 
     async def _answer(self, batch: list[_Request], queue: _Queue) -> None:
         replies: Sequence[object]
@@ -385,7 +455,7 @@ class _Lists:
         finally:
             task = asyncio.current_task()
             if task is not None:
-                queue.calls.discard(task)
+                queue.calls.pop(task, None)
             self._send(queue)
 
 
@@ -403,7 +473,7 @@ class _Queue(NamedTuple):
     """Waiting requests, and the calls in flight."""
 
     waiting: deque[_Request]
-    calls: set[asyncio.Future[None]]
+    calls: dict[asyncio.Future[None], list[_Request]]
 
 
 # -- signatures
