@@ -165,6 +165,7 @@ class Dialogue:
             usage=completion.usage,
             retries=completion.retries,
             waited=completion.waited,
+            endpoint=completion.endpoint,
         )
         self.calls.append(call)
         await turn()

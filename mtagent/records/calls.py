@@ -127,6 +127,8 @@ class Call(Record):
     """Why the request was sent again, each time: ``HTTP 429``, ``timeout``, ``Truncated`` …"""
     waited: float = 0.0
     """Seconds, among ``seconds``, in which no request was in flight."""
+    endpoint: str | None = None
+    """Which of several endpoints got the last request, as the user names it; ``None`` if there is only one server."""
 
 
 class Completion(Record):
@@ -143,8 +145,9 @@ class Completion(Record):
     tool_calls: tuple[ToolCall, ...] = ()
     attempts: tuple[Call, ...] = ()
     retries: tuple[str, ...] = ()
-    """As in :class:`Call`, like ``waited``."""
+    """As in :class:`Call`, like ``waited`` and ``endpoint``."""
     waited: float = 0.0
+    endpoint: str | None = None
 
 
 class Draft(Record):

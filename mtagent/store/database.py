@@ -212,7 +212,12 @@ _MATCHES = "ALTER TABLE segments ADD COLUMN matches TEXT NOT NULL DEFAULT '[]'"
 
 _COMMAND = "ALTER TABLE runs ADD COLUMN command TEXT NOT NULL DEFAULT '[]'"
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,), (_COMMAND,))
+# Which of several endpoints answered
+_ENDPOINT = "ALTER TABLE calls ADD COLUMN endpoint TEXT"
+
+MIGRATIONS: Sequence[Migration] = (
+    (*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,), (_COMMAND,), (_ENDPOINT,),
+)  # fmt: skip
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

@@ -395,6 +395,8 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
             fields["retries"] = call.retries
         if call.waited:
             fields["waited"] = call.waited
+        if call.endpoint is not None:
+            fields["endpoint"] = call.endpoint
         packed.append(fields)
     return _json(packed)
 
