@@ -103,6 +103,7 @@ class Cached:
             retries=completion.retries,
             waited=completion.waited,
             endpoint=completion.endpoint,
+            in_batch=completion.usage.batched > 0,
         )
         try:
             self._store.calls.record(self.run_id, segment, purpose, key, call, completion)

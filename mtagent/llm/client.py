@@ -312,7 +312,14 @@ class OpenAIClient:
     ) -> CallState:
         """The state of a call before its first request."""
         # Usage is given, since it would be a deep copy of the default.
-        call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID, endpoint=self.endpoint)
+        call = Call(
+            purpose=purpose,
+            model=self.model,
+            messages=tuple(messages),
+            usage=UNPAID,
+            endpoint=self.endpoint,
+            in_batch=self._in_batches,
+        )
         return CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
 
     async def aclose(self) -> None:

@@ -166,6 +166,7 @@ class Dialogue:
             retries=completion.retries,
             waited=completion.waited,
             endpoint=completion.endpoint,
+            in_batch=completion.usage.batched > 0,
         )
         self.calls.append(call)
         await turn()

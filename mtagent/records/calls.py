@@ -129,6 +129,8 @@ class Call(Record):
     """Seconds, among ``seconds``, in which no request was in flight."""
     endpoint: str | None = None
     """Which of several endpoints got the last request, as the user names it; ``None`` if there is only one server."""
+    in_batch: bool = False
+    """Whether the request was in a batch. Then ``seconds`` is only the time that it took to read the result."""
 
 
 class Completion(Record):

@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, cache_write_tokens,
-    output_tokens, reasoning_tokens, batched, cost, seconds, at, retries, waited, endpoint)
-    VALUES ({", ".join("?" * 25)})"""
+    output_tokens, reasoning_tokens, batched, cost, seconds, at, retries, waited, endpoint,
+    in_batch) VALUES ({", ".join("?" * 26)})"""
 
 _USAGE_FIELDS = (
     *("calls", "input_tokens", "cached_tokens", "cache_write_tokens"),
@@ -55,7 +55,7 @@ _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
 # A useless attempt has a row of its own, without seconds: the row of its call counts them. Those of a call in a batch
 # are the time that it took to read its result.
-_LATENCY = "iif(batched, NULL, seconds)"
+_LATENCY = "iif(in_batch, NULL, seconds)"
 
 _CALLS = f"""SELECT id, segment, purpose, model, endpoint, retries, error IS NOT NULL AS failed,
     {_LATENCY} AS seconds, waited, input_tokens, output_tokens, cost FROM calls WHERE run_id = :run"""
@@ -282,7 +282,7 @@ def _call_row(
     usage = _usage_values(call.usage)
     retries = json.dumps(call.retries) if call.retries else None
     times = (call.seconds, now(), retries, call.waited)
-    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times, call.endpoint]
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times, call.endpoint, call.in_batch]
 
 
 _usage_values = attrgetter(*_USAGE_FIELDS)

@@ -397,6 +397,8 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
             fields["waited"] = call.waited
         if call.endpoint is not None:
             fields["endpoint"] = call.endpoint
+        if call.in_batch:
+            fields["in_batch"] = True
         packed.append(fields)
     return _json(packed)
 
