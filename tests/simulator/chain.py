@@ -32,11 +32,11 @@ def wavering(body: Body) -> str:
 
 
 def declining(body: Body) -> str:
-    """The judge answers nonsense about a third of the translations, also when it is asked again."""
+    """The judge answers nonsense about half of the translations with errors, also when it is asked again."""
     if body["messages"][0]["content"].startswith("You compare"):
         quoted = _QUOTED.findall("".join(message["content"] for message in body["messages"]))
         sources = [text for name, _, text in quoted if name == "source"]
-        if zlib.crc32(sources[-1].encode()) % 3 == 0:
+        if zlib.crc32(sources[-1].encode()) % 3 == 1:
             return "I would rather not."
     return improving(body)
 
