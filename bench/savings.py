@@ -1,7 +1,8 @@
 """What caching, repeats and ratings that are used again save, and how near estimates are. ``python -m bench.savings``.
 
 Runs of the chain on the tests' simulator, through the real client, store and price table; tokens are OpenAI's o200k.
-``--estimates`` prints the estimates of several settings, ``--padding`` when a longer prompt would be cheaper.
+``--estimates`` prints the estimates of several settings, ``--probes`` what ``--probe 10`` measures on healthy and
+faulty servers, ``--padding`` when a longer prompt would be cheaper.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from mtagent.config import load
 from mtagent.jobs.estimate import Range, counter, estimate
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
+from mtagent.jobs.probe import Probe, probe
 from mtagent.llm import prompts
 from mtagent.records import Chain, Usage
-from tests.simulator import Settings, Simulator
+from tests.simulator import Fault, Settings, Simulator
 from tests.simulator.evaluators import answer
 
 INPUT, CACHED, WRITTEN, OUTPUT = 0.1, 0.01, 0.125, 0.5
@@ -64,6 +66,23 @@ ESTIMATED: dict[str, dict[str, Any]] = {
 }
 
 
+PROBED = ("default", "`--gate rate`", "`--preset paper`", "`--evaluator m-mad`")
+PROBED_SEGMENTS = 100
+SERVERS = {
+    "none": Settings(behaviour=answer, o200k=True),
+    "10 %": Settings(
+        behaviour=answer,
+        o200k=True,
+        fault_rate=0.1,
+        faults=tuple(map(Fault, ("status", "reset", "bad-json", "empty", "truncate", "nonsense"))),
+    ),
+    "30 %": Settings(
+        behaviour=answer, o200k=True, fault_rate=0.3, faults=tuple(map(Fault, ("empty", "truncate", "nonsense")))
+    ),
+}
+"""What fails, and the server."""
+
+
 class Result(NamedTuple):
     """What a run took, and how many requests were sent before."""
 
@@ -92,8 +111,18 @@ class Result(NamedTuple):
 HEAD = "| | calls | input | cached | written | output | dollars | saved |\n|---|---|---|---|---|---|---|---|"
 
 
-async def run(lines: Sequence[str], settings: Mapping[str, Any], server: Settings) -> tuple[Result, Range]:
-    """What translating ``lines`` takes, in a store of its own, and what was estimated."""
+class Estimates(NamedTuple):
+    """What was expected of a run."""
+
+    range: Range
+    probe: Probe | None
+    """What some of its segments took."""
+
+
+async def run(
+    lines: Sequence[str], settings: Mapping[str, Any], server: Settings, *, probed: int = 0
+) -> tuple[Result, Estimates]:
+    """What translating ``lines`` takes, in a store of its own, and what was estimated, also by ``probed`` segments."""
     with tempfile.TemporaryDirectory() as name:
         folder, chains = Path(name), list[Chain]()
         source, prices = folder / "en.txt", folder / "prices.toml"
@@ -108,10 +137,14 @@ async def run(lines: Sequence[str], settings: Mapping[str, Any], server: Setting
             config = load(overrides={"source_lang": "en", "target_lang": "es", **places, **settings})
             files = Files(source=source, output=folder / "es.txt")
             ranges = await asyncio.to_thread(estimate, config, files, counter("o200k"))
+            measured = None
+            if probed:
+                with files.opened(config.model_copy(update={"store": folder / "probe.db"})) as inputs:
+                    measured = await probe(inputs, probed)
             await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
             sent = [entry.sha256 for entry in simulator.journal.entries]
             result = Result(chains, len(sent) - len(set(sent)))
-            return result, reduce(Range.plus, ranges.values(), Range())
+            return result, Estimates(reduce(Range.plus, ranges.values(), Range()), measured)
 
 
 def in_parts_without_repeats(lines: Sequence[str]) -> list[list[str]]:
@@ -188,9 +221,23 @@ async def estimates() -> str:
     rows = ["| settings | real cost | low | likely | high |", "|---|---|---|---|---|"]
     server, _ = CACHES["cached to a mark, none set"]
     for name, settings in ESTIMATED.items():
-        result, (low, high, likely) = await run(sample_lines(50), settings, server)
+        result, ((low, high, likely), _) = await run(sample_lines(50), settings, server)
         ratios = [(cost or 0.0) / result.dollars for cost in (low.cost, likely, high.cost)]
         rows.append(f"| {name} | ${result.dollars:.4f} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |")
+    return "\n".join(rows)
+
+
+async def probes() -> str:
+    """A table in Markdown: what ten segments tell of the cost of 100, as a multiple of the real one."""
+    rows = ["| settings | faults | real cost | failed | by the probe | failed in it |", "|---|---|---|---|---|---|"]
+    for name in PROBED:
+        for faults, server in SERVERS.items():
+            result, (_, measured) = await run(sample_lines(PROBED_SEGMENTS), ESTIMATED[name], server, probed=10)
+            assert measured is not None
+            expected, _ = measured.total([usage.cost or 0.0 for usage in measured.usages])
+            failed = sum(chain.failed is not None for chain in result.chains)
+            figures = f"${result.dollars:.4f} | {failed} | {expected / result.dollars:.2f} | {measured.failed}"
+            rows.append(f"| {name} | {faults} | {figures} |")
     return "\n".join(rows)
 
 
@@ -217,6 +264,10 @@ def padding() -> str:
 if __name__ == "__main__":
     if "--padding" in sys.argv:
         report = padding()
+    elif "--estimates" in sys.argv:
+        report = asyncio.run(estimates())
+    elif "--probes" in sys.argv:
+        report = asyncio.run(probes())
     else:
-        report = asyncio.run(estimates() if "--estimates" in sys.argv else measure())
+        report = asyncio.run(measure())
     print(report)  # noqa: T201 - a benchmark is read by a person

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,47 @@ def test_the_log_tells_calls_retries_and_verdicts_without_texts(shell: Shell, fa
     assert {event["segment"] for event in events if event["event"] == "verdict"} == {"1", "2", "3"}
     text = (shell.folder / "log.jsonl").read_text(encoding="utf-8")
     assert not [source for source in SOURCES if source in text]
+
+
+@pytest.mark.loopback
+def test_the_log_and_the_stored_calls_agree_on_retries_waits_and_endpoints(shell: Shell) -> None:
+    behaviour = ("--behaviour", "tests.simulator.chain:improving")
+    shell.write("en.txt", *(f"The cat number {number} sat on the mat." for number in range(20)))
+    shell.write("es.txt", *(f"El gato número {number} se sentó en la errado alfombra." for number in range(20)))
+    with (
+        simulator(*behaviour, "--script", *["503"] * 7) as first,
+        simulator(*behaviour, "--script", "429:0.1", "truncate") as second,
+    ):
+        line = f"-o out.txt --base-url {first} --endpoint {second} {BOTH} --log log.jsonl --name r"
+        done = shell.postedit(f"{line} --concurrency 1")
+    assert done.code == 0, done.err
+    events = shell.objects("log.jsonl")
+    logged = [event for event in events if event["event"] == "call"]
+    stored = json.loads(shell("runs show r --calls 1000 -f json").out)["slowest"]
+    assert {call["endpoint"] for call in stored} == {first, second}
+    assert {f"http://{call['server']}/v1" for call in logged} == {first, second}
+
+    def told(calls: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        fields = ("segment", "purpose", "endpoint", "retries", "waited")
+        return sorted(tuple(call[field] for field in fields) for call in calls)
+
+    assert told([{"retries": [], **call} for call in logged]) == told(stored)
+    retries = [event for event in events if event["event"] == "retry"]
+    causes = Counter(cause for call in stored for cause in call["retries"])
+    assert Counter(event["cause"] for event in retries) == causes
+    assert {"HTTP 503", "HTTP 429", "Truncated"} <= set(causes)
+    waits = [event["seconds"] for event in events if event["event"] == "wait"]
+    waited = sum(call["waited"] for call in stored)
+    assert sum(waits) + sum(event["wait"] for event in retries) == pytest.approx(waited, abs=0.05)
+    failovers = [event for event in retries if "next_endpoint" in event]
+    assert {(event["endpoint"], event["next_endpoint"]) for event in failovers} >= {(first, second)}
+    for call in stored:
+        attempts = [
+            event["attempt"] for event in retries if all(event[name] == call[name] for name in ("segment", "purpose"))
+        ]
+        if len(attempts) == len(call["retries"]):  # the only call of its kind
+            assert attempts == list(range(1, len(attempts) + 1))
+    assert shell("runs show r --calls").out.count(second) > 1
 
 
 @pytest.mark.loopback

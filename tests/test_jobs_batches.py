@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import time
@@ -101,6 +102,30 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
         assert compared.code == 0, compared.err
         final = json.loads(compared.out)["rows"][-1]
         assert final["cost"]["paid"]["dollars"] == pytest.approx(factor * batched.cost)
+
+
+@pytest.mark.parametrize("fault", [None, "400", "500"])
+def test_no_call_in_a_batch_has_a_latency(job: Shell, fault: str | None) -> None:
+    """Not if its reply had no usage, if it was refused, or if every batch failed to answer it."""
+    numbers = itertools.count()
+
+    def answered(body: Any) -> Any:
+        if fault is not None and next(numbers) % 2:
+            return Fault("status", int(fault))
+        return improving(body)
+
+    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    while done.code == 6:
+        batches.answer(job.folder / "files", Settings(behaviour=answered, usage=False))
+        done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "read", "files")
+    overview = json.loads(job("runs show out --calls -f json --store out.db").out)
+    assert overview["slowest"] == []
+    assert {row["slowest"] for row in overview["totals"]} == {None}
+    failed = sum(row["failed"] for row in overview["totals"])
+    if fault is None:
+        assert (done.code, failed) == (0, 0), done.err
+    else:
+        assert failed > 0
 
 
 def test_somebody_else_submits_the_files(job: Shell) -> None:

@@ -186,6 +186,29 @@ def test_a_probe_tells_what_the_whole_run_takes(name: str, files: Shell, server:
 
 
 @pytest.mark.loopback
+def test_a_probe_counts_the_calls_of_segments_that_failed(files: Shell) -> None:
+    files.write("many.txt", *sources(100).splitlines())
+    journal = files.folder / "journal.jsonl"
+    with simulator("--behaviour", "tests.simulator.chain:declining", "--log", str(journal)) as base_url:
+        set_up(base_url=base_url)
+        words = files("estimate -s many.txt --config m.toml --probe 10 -q").out.splitlines()[-1]
+        requests = len(journal.read_text(encoding="utf-8").splitlines())
+        assert files("translate -s many.txt --config m.toml --name r -o out.txt -q").code == 3
+    numbers = re.fullmatch(
+        r"probe: 10 of 100 segments took (\d+) calls, [\d,]+ tokens, \$([\d.]+); "
+        r"the whole run: about [\d,]+ calls, [\d,]+ tokens, \$([\d.]+) \(± \$[\d.]+\); "
+        r"(\d) of the probed segments failed, and their calls are included",
+        words,
+    )
+    assert numbers is not None, words
+    assert int(numbers[1]) == requests
+    assert int(numbers[4]) > 1
+    paid_by_run = files.runs()["r"].usage.cost
+    assert paid_by_run is not None
+    assert 1 / 1.3 < float(numbers[3]) / (float(numbers[2]) + paid_by_run) < 1.3
+
+
+@pytest.mark.loopback
 def test_a_probe_of_all_segments_is_certain_and_one_without_any_success_an_error(files: Shell, server: str) -> None:
     files.write("many.txt", *sources(6).splitlines())
     set_up(base_url=server)
@@ -193,6 +216,7 @@ def test_a_probe_of_all_segments_is_certain_and_one_without_any_success_an_error
     set_up(base_url="http://127.0.0.1:9/v1", deadline=1)
     done = files("estimate -s many.txt --config m.toml --probe 2 -q")
     assert done.code != 0
+    assert "probe: all 2 probed segments failed, after 0 calls ($0.0000): " in done.err
     assert "127.0.0.1:9" in done.err
     assert "probe: 2" not in done.out
 

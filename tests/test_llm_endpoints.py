@@ -9,13 +9,22 @@ from typing import Any
 
 import pytest
 
-from mtagent.errors import AuthenticationError, ModelError, ModelNotFound, Refused, ServerError, ServerPaused
+from mtagent.errors import (
+    AuthenticationError,
+    ModelError,
+    ModelNotFound,
+    Refused,
+    ServerError,
+    ServerPaused,
+    calls_of,
+)
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.endpoints import Endpoints
+from mtagent.llm.events import Event, RetryEvent, WaitEvent
 from mtagent.llm.limits import Limiter
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM, PricedLLM
-from mtagent.records import Completion, Message, Usage
-from tests.clocks import LoopClock, run_in_no_time
+from mtagent.records import Call, Completion, Message, Usage
+from tests.clocks import FakeClock, LoopClock, run_in_no_time
 from tests.simulator import Fault, Settings
 from tests.test_llm_pacing import Wire
 
@@ -36,6 +45,7 @@ class Servers:
     def __init__(self, *settings: Settings, deadline: float = 900, concurrency: int = 16) -> None:
         clock = LoopClock()
         self.wires = [Wire(each) for each in settings]
+        self.events: list[Event] = []
         clients = []
         for number, wire in enumerate(self.wires):
             transport: Any = wire
@@ -48,11 +58,12 @@ class Servers:
                     deadline=deadline,
                     transport=transport,
                     price=lambda model, usage, address: float(str(address)[14]),  # its number
-                    has_others=True,
+                    endpoint=f"endpoint {number}",
+                    observer=self.events.append,
                 )
             )
         self.clients = clients
-        self.llm = Endpoints(clients, deadline=deadline, clock=clock)
+        self.llm = Endpoints(clients, clock=clock)
 
     async def ask(self, times: int) -> list[Completion | ModelError]:
         outcomes: Sequence[Any] = await asyncio.gather(
@@ -173,3 +184,78 @@ def test_what_was_paid_elsewhere_is_counted_with_the_reply() -> None:
     assert completion.usage.cost == 0.0 + 1.0
     assert [call.usage.calls for call in completion.attempts] == [1]
     assert completion.retries == ("Truncated", "HTTP 401")
+
+
+def test_what_was_paid_at_all_endpoints_is_known_when_a_call_is_cancelled() -> None:
+    paying = Settings(script=[Fault("truncate"), Fault("status", 401)])
+    hanging = Settings(script=[Fault("truncate"), Fault("hang")])
+
+    async def ask() -> tuple[Call, ...]:
+        servers = Servers(paying, hanging)
+        asked = asyncio.create_task(servers.llm.complete(hello()))
+        await asyncio.sleep(100)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await asked
+        return calls_of(cancelled.value)
+
+    *paid, last = run_in_no_time(ask())
+    assert [(call.usage.calls, call.endpoint) for call in paid] == [(1, "endpoint 0"), (1, "endpoint 1")]
+    assert (last.usage.calls, last.endpoint) == (0, "endpoint 1")
+    assert last.retries == ("Truncated", "HTTP 401", "Truncated")
+    assert last.seconds == 100
+
+
+def test_a_call_that_is_cancelled_while_all_endpoints_rest_knows_what_was_paid_and_waited() -> None:
+    async def ask() -> tuple[Call, ...]:
+        servers = Servers(
+            Settings(script=[Fault("truncate"), Fault("status", 429, retry_after=100)]),
+            always(429, retry_after=200),
+        )
+        asked = asyncio.create_task(servers.llm.complete(hello()))
+        await asyncio.sleep(50)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await asked
+        return calls_of(cancelled.value)
+
+    *paid, last = run_in_no_time(ask())
+    assert [(call.usage.calls, call.endpoint) for call in paid] == [(1, "endpoint 0")]
+    assert last.waited == pytest.approx(50, abs=0.1)
+
+
+def test_retries_and_waits_are_the_same_in_events_and_calls_whether_one_answers_or_none() -> None:
+    down = [Fault("status", 503)] * 12
+    outcomes, servers, _ = asked(8, Settings(script=down), Settings(script=down))
+    failed, other_servers, _ = asked(4, always(500), always(503), deadline=60)
+    answered = [(outcome.retries, outcome.waited, outcome.endpoint) for outcome in outcomes]
+    given_up = [(error.calls[-1].retries, error.calls[-1].waited, error.calls[-1].endpoint) for error in failed]
+    for ends, events in ((answered, servers.events), (given_up, other_servers.events)):
+        retries = [event for event in events if isinstance(event, RetryEvent)]
+        causes = [event.cause for event in retries]
+        assert sorted(causes) == sorted(cause for causes_of_call, *_ in ends for cause in causes_of_call)
+        waits = [event.seconds for event in events if isinstance(event, WaitEvent)]
+        waited = sum(waited_by_call for _, waited_by_call, _ in ends)
+        assert sum(event.wait for event in retries) + sum(waits) == pytest.approx(waited, abs=0.01)
+        assert any(event.next_endpoint not in (None, event.endpoint) for event in retries)
+        assert {endpoint for *_, endpoint in ends} <= {"endpoint 0", "endpoint 1"}
+
+
+def test_the_second_endpoint_gets_its_time_if_the_first_one_hangs_until_the_deadline() -> None:
+    [completion], _, seconds = asked(1, Settings(behaviour=lambda body: Fault("hang")), Settings(), deadline=60)
+    assert completion.endpoint == "endpoint 1"
+    assert seconds >= 60
+
+
+@pytest.mark.loopback
+async def test_two_wrong_addresses_are_given_up_as_early_as_one() -> None:
+    addresses = ("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1")
+    clock = FakeClock()
+    clients = [OpenAIClient("m", base_url=url, endpoint=url, clock=clock) for url in addresses]
+    llm = Endpoints(clients, clock=clock)
+    for _ in range(20):  # one call after the other
+        with pytest.raises(ServerError, match="nobody answers there"):
+            await llm.complete(hello())
+    assert clock.now() - 1000 < 60
+    for client in clients:
+        await client.aclose()

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limits import LONGEST_PAUSE, Breaker, Limiter, NoPlaceInTime, PauseTooLong, Rate, StatedLimit
+from mtagent.llm.limits import (
+    LONGEST_PAUSE,
+    Breaker,
+    Limiter,
+    NoPlaceInTime,
+    PauseTooLong,
+    Rate,
+    Reservation,
+    StatedLimit,
+)
 from tests.clocks import FakeClock, LoopClock, run_in_no_time
 
 
@@ -251,6 +260,52 @@ async def test_what_was_booked_before_a_pause_is_booked_once(rates: dict[str, in
         async with limiter.slot(100):
             pass
     assert clock.now() == 1065
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_request_of_more_than_a_minute_that_is_cancelled_delays_nobody(is_before: bool) -> None:
+    """``is_before``: it is cancelled before the next request comes, and otherwise while that one waits behind it."""
+
+    async def times() -> list[float]:
+        clock = LoopClock()
+        limiter = Limiter(tokens_per_minute=100, clock=clock)
+        sent: list[float] = []
+
+        async def call(tokens: int) -> None:
+            async with limiter.slot(tokens):
+                sent.append(clock.now() - 1000)
+
+        await call(40)
+        huge = asyncio.create_task(call(500))
+        await asyncio.sleep(10)
+        others = [] if is_before else [asyncio.create_task(call(30)) for _ in range(3)]
+        await asyncio.sleep(10)
+        huge.cancel()
+        if is_before:
+            others = [asyncio.create_task(call(30)) for _ in range(3)]
+        await asyncio.gather(huge, *others, return_exceptions=True)
+        return sent
+
+    assert run_in_no_time(times()) == [0, 20, 20, 60]
+
+
+@given(st.lists(st.tuples(st.integers(1, 90), st.floats(0, 30), st.integers(0, 3)), max_size=40))
+def test_no_minute_holds_more_than_the_rate_if_some_requests_are_cancelled(
+    requests: list[tuple[int, float, int]],
+) -> None:
+    clock, rate_limit = FakeClock(), 60
+    rate = Rate(rate_limit, clock)
+    booked: list[Reservation] = []
+    for amount, gap, cancelled_place in requests:
+        clock.time += gap
+        booked.append(rate.reserve(amount))
+        waiting = [reservation for reservation in booked if reservation.time > clock.time]
+        if cancelled_place < len(waiting):
+            booked.remove(waiting[cancelled_place])
+            waiting[cancelled_place].give_back()
+    for first in booked:
+        minute = [other for other in booked if first.time <= other.time < first.time + 60]
+        assert sum(other.amount for other in minute) <= max(rate_limit, first.amount)
 
 
 async def test_requests_per_minute_hold() -> None:

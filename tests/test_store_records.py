@@ -133,7 +133,12 @@ def test_ratings_come_back_as_they_were_saved_and_in_order_of_position(saved: li
         assert [run.ratings_at(position) for position in range(len(saved))] == saved
 
 
-@given(records(Completion, attempts=st.just(()), retries=st.just(()), waited=st.just(0.0), usage=usages))
+@given(
+    records(
+        Completion,
+        attempts=st.just(()), retries=st.just(()), waited=st.just(0.0), endpoint=st.none(), usage=usages,
+    )
+)  # fmt: skip
 @settings(max_examples=60)
 def test_a_reply_comes_back_as_it_was_recorded(answer: Completion) -> None:
     call, _ = paid(answer.text, usage=answer.usage)

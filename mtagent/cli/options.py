@@ -637,7 +637,13 @@ PACE_OPTIONS = [
     *SPENDING_OPTIONS,
     option(RUN, "--concurrency", help="Number of segments and calls at a time."),
     option(RUN, "--give-up-after", metavar="N", help="Stop if the first N segments all fail; 0: never."),
-    option(RUN, "--deadline", hidden=True, help="Seconds that a call may take with all its repeated requests."),
+    option(
+        RUN,
+        "--deadline",
+        hidden=True,
+        help="Seconds that a call may take with all its repeated requests. A server that was never reached is given up "
+        "after four attempts.",
+    ),
 ]
 BATCH_OPTION = [
     option(

@@ -552,15 +552,17 @@ class _Models:
         address_field = "azure_endpoint" if settings.azure_endpoint else "base_url"
         if getattr(settings, address_field) is None:
             raise ConfigError("endpoint: adds a server to base_url or azure_endpoint: set one of the two")
-        clients = [self._client_at(settings)]
+        clients = [self._client_at(settings, endpoint=str(getattr(settings, address_field)))]
         for text in settings.endpoint:
             address, variable = endpoint_parts(text)
             update = {address_field: address, "api_key_env": variable or settings.api_key_env}
-            clients.append(self._client_at(settings.model_copy(update=update)))
-        return Endpoints(clients, deadline=self._config.deadline)
+            clients.append(self._client_at(settings.model_copy(update=update), endpoint=text))
+        return Endpoints(clients)
 
-    def _client_at(self, settings: ModelSettings, sdk_client: Any = None, draw: str = "") -> OpenAIClient:
-        """The client of one server."""
+    def _client_at(
+        self, settings: ModelSettings, sdk_client: Any = None, draw: str = "", endpoint: str | None = None
+    ) -> OpenAIClient:
+        """The client of one server; ``endpoint`` is its name if there are several."""
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.ledger import rates_of
         from mtagent.llm.limits import Limiter
@@ -609,7 +611,7 @@ class _Models:
             client=sdk_client,
             instrumented=self._own.instrumented,
             cache_control=settings.cache_control,
-            has_others=bool(settings.endpoint),
+            endpoint=endpoint,
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,
             batch=None if self._batches is None else partial(self._batches.transport, draw=draw),

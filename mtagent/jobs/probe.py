@@ -32,7 +32,7 @@ class Probe(NamedTuple):
 
     segments: int
     usages: tuple[Usage, ...]
-    """Of the probed segments that did not fail."""
+    """Of each probed segment, also of those that failed: a run pays for their calls, too."""
     failed: int
     """How many probed segments failed."""
 
@@ -69,7 +69,7 @@ class Probe(NamedTuple):
             f"the whole run: about {calls:,.0f} calls, {tokens:,.0f} tokens, {cost}"
         )
         if self.failed:
-            words += f"; {counted(self.failed, 'more probed segment')} failed, and nothing is known of such segments"
+            words += f"; {self.failed} of the probed segments failed, and their calls are included"
         return words
 
 
@@ -99,19 +99,21 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
                     "probe: the gate gain without a calibration first asks judges about 100 edits, which a few "
                     "segments don't show: leave probe out, or set another gate"
                 )
+            # After the first one the server has cached what prompts begin with, as in most of a run. Requests that are
+            # sent at the same time as the first would all pay the full price.
             with telling_the_way_on():
-                chains = await together(*(improve(segment, plan) for segment in segments))
+                chains = [await improve(segments[0], plan)]
+                chains += await together(*(improve(segment, plan) for segment in segments[1:]))
     counted_calls = {_identity(call) for chain in chains for call in _calls(chain) if call.usage.calls}
-    usages = []
-    failures = []
-    for chain in chains:
-        if chain.failed is None:
-            usages.append(_nominal_usage(chain, counted_calls))
-        else:
-            failures.append(chain.failed.reason)
-    if not usages:
-        raise MtagentError(f"probe: all {counted(len(failures), 'probed segment')} failed: {failures[0]}")
-    return Probe(len(lengths), tuple(usages), len(failures))
+    usages = tuple(_nominal_usage(chain, counted_calls) for chain in chains)
+    failures = [chain.failed.reason for chain in chains if chain.failed is not None]
+    if len(failures) == len(chains):
+        paid = Usage.total(usages)
+        raise MtagentError(
+            f"probe: all {counted(len(failures), 'probed segment')} failed, after {counted(paid.calls, 'call')} "
+            f"({dollars(paid.cost)}): {failures[0]}"
+        )
+    return Probe(len(lengths), usages, len(failures))
 
 
 def _nominal_usage(chain: Chain, counted_calls: set[object]) -> Usage:

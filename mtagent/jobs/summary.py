@@ -212,6 +212,8 @@ def call_tables(overview: CallOverview) -> list[Table]:
     for name, rows in overview.items():
         if rows:
             title, labels = _CALL_TABLES[name]
+            if "endpoint" in rows[0]:
+                labels += 1
             cells = [tuple(_call_cell(column, value) for column, value in row.items()) for row in rows]
             tables.append(Table(title, tuple(rows[0]), tuple(cells), labels=labels))
     return tables
@@ -220,6 +222,8 @@ def call_tables(overview: CallOverview) -> list[Table]:
 def _call_cell(column: str, value: Any) -> str:
     if column == "cost":
         return dollars(value)
+    if column == "endpoint":
+        return value or NOTHING
     if value is None:  # the latency of calls in a batch
         return "batch"
     if column == "retries":

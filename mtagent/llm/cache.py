@@ -46,7 +46,7 @@ class Cached:
             answer = await shield(pending)
             if isinstance(answer, Completion):
                 return answer.model_copy(
-                    update={"usage": Usage(reused=1), "attempts": (), "retries": (), "waited": 0.0}
+                    update={"usage": Usage(reused=1), "attempts": (), "retries": (), "waited": 0.0, "endpoint": None}
                 )
             if answer is not None:
                 unpaid = copy.copy(answer)
@@ -102,6 +102,8 @@ class Cached:
             seconds=time.perf_counter() - began,
             retries=completion.retries,
             waited=completion.waited,
+            endpoint=completion.endpoint,
+            in_batch=completion.usage.batched > 0,
         )
         try:
             self._store.calls.record(self.run_id, segment, purpose, key, call, completion)

@@ -26,7 +26,7 @@ from mtagent.errors import (
     Truncated,
 )
 from mtagent.llm.events import Observer, RetryEvent, WaitEvent, server_of
-from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
+from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, Obstacle, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
 from mtagent.llm.protocol import Sampling
@@ -74,7 +74,7 @@ WAYS_OUT: dict[type[ModelError], str] = {
 
 @dataclass(slots=True)
 class CallState:
-    """The state of one ``complete``: paid usage, failed calls, attempts and deadline."""
+    """The state of one ``complete``, also at several endpoints: paid usage, failed calls, attempts and deadline."""
 
     clock: Clock
     deadline: float
@@ -104,6 +104,20 @@ class CallState:
             self.end = self.clock.now() + self.deadline
         return self.end - self.clock.now()
 
+    def ended(self, error: str) -> Call:
+        """The call as it is if ``error`` ends it now."""
+        seconds = self.clock.now() - self.started
+        waited = min(self.waited, seconds)  # a wait may have been cut short
+        retries = tuple(self.retries)
+        return self.call.model_copy(
+            update={"seconds": seconds, "error": error, "retries": retries, "waited": round(waited, 4)}
+        )
+
+    def cancel(self, error: asyncio.CancelledError) -> None:
+        """Give ``error`` the calls that were paid before it, and at last the one that it ends."""
+        calls = (*self.failed, self.ended(type(error).__name__))
+        setattr(error, "calls", calls)  # noqa: B010 only our own errors declare it
+
     def is_too_long(self, pause: float | None) -> bool:
         """Whether the server asks for a ``pause`` that no call can wait for.
 
@@ -127,8 +141,8 @@ class OpenAIClient:
     environment's; it may be a function that returns the key that is valid now. ``headers`` are sent in addition to
     mtagent's, and ``http_client`` is your session for requests, which isn't closed.
 
-    ``has_others``: other endpoints have the same model, so this one is given up earlier: after three transient failures
-    or a timeout, or if it asks for more than a short pause.
+    ``endpoint`` is a name for this server if others have the same model. Then it is given up earlier: after three
+    transient failures or a timeout, or if it asks for more than a short pause.
 
     ``client``, an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, sends the requests with its own configuration, and
     isn't closed. With ``instrumented`` they go through ``chat.completions.create``, which tracing packages see.
@@ -163,21 +177,21 @@ class OpenAIClient:
         client: Any = None,
         instrumented: bool = False,
         cache_control: CacheControl | None = None,
-        has_others: bool = False,
+        endpoint: str | None = None,
         observer: Observer | None = None,
         clock: Clock | None = None,
         transport: Transport | SDKTransport | BatchTransport | None = None,
         batch: Callable[[Endpoint], BatchTransport] | None = None,
     ) -> None:
         self.model = model
-        endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
-        self.base_url = endpoint.address if client is None else client_address(client)
+        place = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
+        self.base_url = place.address if client is None else client_address(client)
         self.server = server_of(self.base_url)
         self.sampling = sampling or Sampling()
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
         self._is_azure = azure_endpoint is not None
-        self._key_source = "your client" if client is not None else endpoint.key_source
+        self._key_source = "your client" if client is not None else place.key_source
         self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
@@ -185,13 +199,14 @@ class OpenAIClient:
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
         self._cache_control = cache_control
-        self._has_others = has_others
+        self.endpoint = endpoint
+        self._has_others = endpoint is not None
         self._in_batches = batch is not None
         self._observer = observer
         if transport is None and batch is not None:
-            transport = batch(endpoint)
+            transport = batch(place)
         elif transport is None:
-            transport = self._new_transport(endpoint, client, instrumented, http_client)
+            transport = self._new_transport(place, client, instrumented, http_client)
         self._transport = transport
 
     def _new_transport(
@@ -216,6 +231,11 @@ class OpenAIClient:
     def limiters(self) -> tuple[Limiter]:
         """What admits the requests."""
         return (self.limiter,)
+
+    @property
+    def was_reached(self) -> bool:
+        """Whether a connection to the server has been made."""
+        return self._learnt.reached
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -245,29 +265,33 @@ class OpenAIClient:
         tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
+        exchange: CallState | None = None,
     ) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`.
 
         ``usage`` is the sum over all ``usage.calls`` replies that the server counted, including a truncated first one.
-        An error has in ``calls`` what was paid before it, each attempt separately.
+        An error has in ``calls`` what was paid before it, each attempt separately. ``exchange`` is what happened to the
+        request at other endpoints.
         """
-        # Usage is given, since it would be a deep copy of the default.
-        call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID)
-        exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
+        if exchange is None:
+            exchange = self.begin(messages, tools=tools, purpose=purpose, segment=segment)
+        elif exchange.call.endpoint != self.endpoint:
+            exchange.call = exchange.call.model_copy(update={"endpoint": self.endpoint})
+            exchange.last_failure = None
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         try:
             outcome = await self._converse(body, exchange)
         except NotAnswered as unanswered:
             unanswered.calls = tuple(exchange.failed)
             raise
-        except asyncio.CancelledError as cancelled:  # the events of calls tell how long it had waited by then
-            last = call.model_copy(update=self._ended(exchange, type(cancelled).__name__))
-            setattr(cancelled, "calls", (*exchange.failed, last))  # noqa: B010 only our own errors declare it
+        except asyncio.CancelledError as cancelled:
+            exchange.cancel(cancelled)
             raise
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
-            last = exchange.failed.pop() if outcome.answered else call
-            error.calls = (*exchange.failed, last.model_copy(update=self._ended(exchange, str(error))))
+            if outcome.answered:  # the last failed call is this one
+                exchange.call = exchange.failed.pop()
+            error.calls = (*exchange.failed, exchange.ended(str(error)))
             raise error
         self._learnt.answered = True
         return Completion(
@@ -280,17 +304,27 @@ class OpenAIClient:
             attempts=tuple(exchange.failed),
             retries=tuple(exchange.retries),
             waited=round(exchange.waited, 4),
+            endpoint=self.endpoint,
         )
+
+    def begin(
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), purpose: str = "", segment: str = ""
+    ) -> CallState:
+        """The state of a call before its first request."""
+        # Usage is given, since it would be a deep copy of the default.
+        call = Call(
+            purpose=purpose,
+            model=self.model,
+            messages=tuple(messages),
+            usage=UNPAID,
+            endpoint=self.endpoint,
+            in_batch=self._in_batches,
+        )
+        return CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
 
     async def aclose(self) -> None:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
-
-    def _ended(self, exchange: CallState, error: str) -> dict[str, Any]:
-        """The fields of a call that ended with ``error``."""
-        seconds = self._clock.now() - exchange.started
-        waited = min(exchange.waited, seconds)  # a wait may have been cut short
-        return {"seconds": seconds, "error": error, "retries": tuple(exchange.retries), "waited": round(waited, 4)}
 
     async def _converse(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A usable reply. An empty or unreadable reply and a truncated one get a second chance each."""
@@ -306,8 +340,8 @@ class OpenAIClient:
                     usage = outcome.usage
                     if cost is not None:
                         usage = usage.model_copy(update={"cost": cost})
-                    if self._in_batches:
-                        usage = usage.model_copy(update={"batched": usage.calls})
+                if self._in_batches:
+                    usage = usage.model_copy(update={"batched": usage.calls})
                 exchange.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
@@ -326,7 +360,7 @@ class OpenAIClient:
             if chance not in chances:
                 return failure
             chances.discard(chance)
-            self._note_retry(exchange, failure.cause)
+            self.note_retry(exchange, failure.cause)
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
@@ -345,7 +379,7 @@ class OpenAIClient:
                 return outcome
             if self._learnt.learn(outcome, sent):
                 attempt = 0
-                self._note_retry(exchange, "refused parameter")
+                self.note_retry(exchange, "refused parameter")
                 continue
             nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
@@ -364,7 +398,7 @@ class OpenAIClient:
                 logger.warning(words, self.base_url, outcome, self._deadline)
             if seconds > exchange.left():
                 return outcome
-            self._note_retry(exchange, outcome.cause, seconds)
+            self.note_retry(exchange, outcome.cause, seconds)
             with self.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
 
@@ -372,16 +406,12 @@ class OpenAIClient:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.estimates_tokens else 0
         outcome: Reply | RequestFailure
-        obstacle = self.limiter.obstacle
-        asked_for_place = self._clock.now()
+        note_wait = partial(self.note_wait, exchange, self.limiter.obstacle, self._clock.now())
         has_place = False
         try:
             async with self.limiter.slot(tokens, partial(self._patience, exchange)) as slot:
                 has_place = True
-                waited = self._clock.now() - asked_for_place
-                if waited >= SHORTEST_WAIT:
-                    exchange.waited += waited
-                    self._report(WaitEvent, exchange, reason=obstacle, seconds=round(waited, 4))
+                note_wait()
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 posted = with_cache_control(sent, self._cache_control) if self._cache_control else sent
@@ -409,7 +439,7 @@ class OpenAIClient:
             return exchange.last_failure or PAUSED
         finally:
             if not has_place:
-                exchange.waited += self._clock.now() - asked_for_place
+                note_wait()
 
     def _patience(self, exchange: CallState, paused: bool) -> float:
         """Seconds that a request may wait for its place, or, if the server is ``paused``, for the end of the pause."""
@@ -422,16 +452,27 @@ class OpenAIClient:
         """Whether the server asks for a pause that is longer than the way to another endpoint."""
         return self._has_others and failure.retry_after is not None and failure.retry_after > LONGEST_DETOUR
 
-    def _note_retry(self, exchange: CallState, cause: str, seconds: float = 0.0) -> None:
-        """The request will be sent again after ``seconds``."""
+    def note_wait(self, exchange: CallState, reason: Obstacle, since: float) -> None:
+        """The request has waited until now."""
+        waited = self._clock.now() - since
+        if waited >= SHORTEST_WAIT:
+            exchange.waited += waited
+            self._report(WaitEvent, exchange, reason=reason, seconds=round(waited, 4))
+
+    def note_retry(
+        self, exchange: CallState, cause: str, seconds: float = 0.0, *, next_endpoint: str | None = None
+    ) -> None:
+        """The request will be sent again after ``seconds``, maybe to another endpoint."""
         exchange.retries.append(cause)
         exchange.waited += seconds
-        self._report(RetryEvent, exchange, cause=cause, attempt=exchange.attempts, wait=round(seconds, 4))
+        fields = {"attempt": exchange.attempts, "wait": round(seconds, 4), "next_endpoint": next_endpoint}
+        self._report(RetryEvent, exchange, cause=cause, **fields)
 
     def _report(self, kind: type[RetryEvent | WaitEvent], exchange: CallState, **fields: Any) -> None:
         if self._observer is not None:
-            segment, purpose = exchange.segment, exchange.call.purpose
-            self._observer(kind(segment=segment, purpose=purpose, model=self.model, server=self.server, **fields))
+            call = exchange.call
+            place: dict[str, Any] = {"model": self.model, "server": self.server, "endpoint": self.endpoint}
+            self._observer(kind(segment=exchange.segment, purpose=call.purpose, **place, **fields))
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
         """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""

@@ -165,6 +165,8 @@ class Dialogue:
             usage=completion.usage,
             retries=completion.retries,
             waited=completion.waited,
+            endpoint=completion.endpoint,
+            in_batch=completion.usage.batched > 0,
         )
         self.calls.append(call)
         await turn()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from mtagent.errors import AuthenticationError, ModelError, ModelNotFound, RateLimited, ServerPaused
-from mtagent.llm.client import LONGEST_DETOUR, OpenAIClient
+from mtagent.llm.client import LONGEST_DETOUR, CallState, OpenAIClient
 from mtagent.llm.limits import Clock
 from mtagent.llm.protocol import RequestOptions
-from mtagent.records import UNPAID, Call, Completion, Message, Schema, Tool, Usage
+from mtagent.records import Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
@@ -65,69 +66,56 @@ class _State:
         self.rests_until = self.refuses_until = 0.0
 
 
-@dataclass
 class _Failures:
-    """What went wrong with a request at the endpoints that got it."""
+    """The errors of the endpoints that got a request, and what to do after the last one."""
 
-    errors: list[ModelError] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    """Calls that were paid for."""
-    causes: list[str] = field(default_factory=list)
-    waited: float = 0.0
+    def __init__(self) -> None:
+        self.errors: list[ModelError] = []
+        self._unreported: tuple[OpenAIClient, str] | None = None
+        """The endpoint that failed last, and why, until the request is sent again."""
 
-    def add(self, error: ModelError) -> None:
+    def add(self, error: ModelError, client: OpenAIClient) -> None:
         """Note the error of an endpoint."""
         self.errors.append(error)
-        self.calls += [call for call in error.calls if call.usage != UNPAID]
-        if error.calls:
-            self.causes += error.calls[-1].retries
-            self.waited += error.calls[-1].waited
-        self.causes.append(error.cause or type(error).__name__)
+        self._unreported = client, error.cause or type(error).__name__
 
-    def error(self) -> ModelError:
+    def retry(self, exchange: CallState, client: OpenAIClient) -> None:
+        """The request goes to ``client`` now: report that it is sent again, if it failed elsewhere before."""
+        if self._unreported is not None:
+            failed, cause = self._unreported
+            self._unreported = None
+            next_endpoint = client.endpoint if client is not failed else None
+            failed.note_retry(exchange, cause, next_endpoint=next_endpoint)
+
+    def error(self, exchange: CallState) -> ModelError:
         """The error to raise when no endpoint is left: a pause or another transient one if there was one."""
         chosen = self.errors[0]
         for error in self.errors:
             if error.transient and not isinstance(chosen, ServerPaused):
                 chosen = error
-        return self.complete(chosen)
-
-    def complete(self, error: ModelError) -> ModelError:
-        """``error`` with all calls that were paid for, and its last one."""
-        unpaid = [call for call in error.calls[-1:] if call.usage == UNPAID]
-        error.calls = (*self.calls, *unpaid)
-        return error
-
-    def added_to(self, completion: Completion) -> Completion:
-        """``completion`` with what was paid for, repeated and waited before it."""
-        if not self.errors:
-            return completion
-        usages = [*(call.usage for call in self.calls), completion.usage]
-        update = {
-            "usage": Usage.total(usages),
-            "attempts": (*self.calls, *completion.attempts),
-            "retries": (*self.causes, *completion.retries),
-            "waited": round(self.waited + completion.waited, 4),
-        }
-        return completion.model_copy(update=update)
+        exchange.call = exchange.call.model_copy(update={"endpoint": chosen.calls[-1].endpoint})
+        chosen.calls = (*exchange.failed, exchange.ended(str(chosen)))
+        return chosen
 
 
 class Endpoints:
-    """A model that several ``clients`` reach; each was made with ``has_others``.
+    """A model that several ``clients`` reach; each was made with the name of its ``endpoint``.
 
     A request goes to the endpoint that isn't paused and has the fewest requests in flight. If it fails there in a way
-    that another endpoint may not share, it goes to another one, until ``deadline`` seconds after its first failure. An
-    endpoint that fails rests: a second, then longer, and a single request tries it again.
+    that another endpoint may not share, it goes to another one, until the deadline, which counts from its first failure
+    at an endpoint. An endpoint that fails rests: a second, then longer, and a single request tries it again. If no
+    endpoint has ever been reached, requests fail without waiting.
 
     The first client names the requests, so that a stored reply is found again whichever endpoint gave it.
     """
 
-    def __init__(self, clients: Sequence[OpenAIClient], *, deadline: float = 900.0, clock: Clock | None = None) -> None:
+    def __init__(self, clients: Sequence[OpenAIClient], *, clock: Clock | None = None) -> None:
         first = clients[0]
         self.model, self.sampling, self.server = first.model, first.sampling, first.server
         self.limiters: Sequence[Limiter] = tuple(client.limiter for client in clients)
+        self.servers = {str(client.endpoint): client.server for client in clients}
+        """Host and port of each endpoint."""
         self._states = [_State(client) for client in clients]
-        self._deadline = deadline
         self._clock = clock or Clock()
 
     def price(self, usage: Usage) -> float | None:
@@ -148,45 +136,66 @@ class Endpoints:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
+        exchange = self._states[0].client.begin(
+            messages,
+            tools=options.get("tools", ()),
+            purpose=options.get("purpose", ""),
+            segment=options.get("segment", ""),
+        )
+        try:
+            return await self._persist(messages, options, exchange)
+        except asyncio.CancelledError as cancelled:
+            exchange.cancel(cancelled)
+            raise
+
+    async def _persist(self, messages: Sequence[Message], options: RequestOptions, exchange: CallState) -> Completion:
+        """A reply of one endpoint after the other, until one answers or the deadline."""
         left = list(self._states)
         failures = _Failures()
-        end: float | None = None
         while True:
             now = self._clock.now()
             state = min(left, key=lambda state: state.rank(now))
             wait = state.wait(now)
-            if wait > LONGEST_DETOUR or state.rests_until > now:
-                end = end or now + self._deadline
-                if now + wait <= end:
-                    failures.waited += await self._sleep(state, min(wait, LONGEST_DETOUR))
+            if not self._are_wrong and (wait > LONGEST_DETOUR or state.rests_until > now):
+                if wait <= exchange.left():
+                    await self._sleep(state, min(wait, LONGEST_DETOUR), exchange)
                     continue
                 if failures.errors:
-                    raise failures.error()
+                    raise failures.error(exchange)
             is_trial = state.failures > 0
             if is_trial:
                 state.rests_until = now + LONGEST_DETOUR
             state.calls += 1
             try:
-                completion = await state.client.complete(messages, **options)
+                failures.retry(exchange, state.client)
+                completion = await state.client.complete(messages, **options, exchange=exchange)
             except ModelError as error:
-                failures.add(error)
+                if not failures.errors:
+                    exchange.end = None  # another endpoint gets its time, too
+                failures.add(error, state.client)
                 is_of_endpoint = isinstance(error, OF_ENDPOINT) or error.status in STATUSES_OF_ENDPOINT
                 if not error.transient and not is_of_endpoint:
-                    raise failures.complete(error) from None
-                now = self._clock.now()
-                end = end or now + self._deadline
-                state.fail(error, now, is_trial=is_trial)
+                    raise
+                state.fail(error, self._clock.now(), is_trial=is_trial)
                 if not error.transient:
                     left.remove(state)
-                if not left or now >= end:
-                    raise failures.error() from None
+                if not left or exchange.left() <= 0 or self._are_wrong:
+                    raise failures.error(exchange) from None
             else:
                 state.succeed()
-                return failures.added_to(completion)
+                return completion
             finally:
                 state.calls -= 1
 
-    async def _sleep(self, state: _State, seconds: float) -> float:
-        with state.client.limiter.sleepers.one_more():
-            await self._clock.sleep(seconds)
-        return seconds
+    @property
+    def _are_wrong(self) -> bool:
+        """Whether all addresses have failed and nobody has ever answered there: waiting won't help."""
+        return all(state.failures and not state.client.was_reached for state in self._states)
+
+    async def _sleep(self, state: _State, seconds: float, exchange: CallState) -> None:
+        began = self._clock.now()
+        try:
+            with state.client.limiter.sleepers.one_more():
+                await self._clock.sleep(seconds)
+        finally:
+            state.client.note_wait(exchange, "pause", began)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -57,6 +57,8 @@ class RequestEvent(BaseEvent):
     purpose: str
     model: str
     server: str | None = None
+    endpoint: str | None = None
+    """As in :class:`mtagent.records.Call`."""
 
 
 class CallEvent(RequestEvent):
@@ -78,12 +80,14 @@ class CallEvent(RequestEvent):
 
 
 class RetryEvent(RequestEvent):
-    """A request is sent again after ``wait`` seconds."""
+    """A request is sent again after ``wait`` seconds. ``endpoint`` is the one at which it failed."""
 
     event: Literal["retry"] = "retry"
     cause: str
     attempt: int
     wait: float
+    next_endpoint: str | None = None
+    """Where it is sent now, if that is another one."""
 
 
 class WaitEvent(RequestEvent):
@@ -212,6 +216,7 @@ class Observed:
         self.sampling = sampling_of(llm)
         server = getattr(llm, "server", None)  # a user's object may have anything there
         self._server = server if isinstance(server, str) else None
+        self._servers: Mapping[str, str] = getattr(llm, "servers", {})
         # Set only if the model has them: others check that.
         for name in ("key", "price", "limiters", "instructions", "instructed"):
             if hasattr(llm, name):
@@ -225,7 +230,7 @@ class Observed:
         has_ended = True
         try:
             completion = await self._llm.complete(messages, **options)
-            for name in ("finish_reason", "usage", "retries", "waited"):
+            for name in ("finish_reason", "usage", "retries", "waited", "endpoint"):
                 result[name] = getattr(completion, name)
             result |= {"reply_model": completion.model, "reply": completion.text}
             return completion
@@ -240,7 +245,8 @@ class Observed:
             if isinstance(error, ServerPaused):
                 result["pause"] = error.seconds
             if calls:
-                result |= {"retries": calls[-1].retries, "waited": calls[-1].waited}
+                for name in ("retries", "waited", "endpoint"):
+                    result[name] = getattr(calls[-1], name)
             raise
         finally:
             step = STEP.get()
@@ -251,7 +257,7 @@ class Observed:
                     segment=segment,
                     purpose=options.get("purpose", ""),
                     model=self.model,
-                    server=self._server,
+                    server=self._servers.get(result.get("endpoint") or "", self._server),
                     sampling=self.sampling,
                     seconds=round(time.perf_counter() - began, 4),
                     messages=tuple(messages),

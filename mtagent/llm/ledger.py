@@ -183,6 +183,10 @@ class LeasedRate(Rate):
         self.total += amount
         return reservation
 
+    def give_back(self, reservation: Reservation) -> None:
+        """Leave the amount to the other requests of the lease."""
+        reservation.correct(0)
+
 
 def rates_of(ledger: Ledger, server: str) -> Callable[[str, float, Clock], Rate]:
     """Makes the rates of a limiter for ``server``, which all processes share."""

@@ -197,8 +197,7 @@ class Limiter:
                     if wait > left(False):
                         raise NoPlaceInTime
                     self._log_wait(setting, rate.limit, amount, wait)
-                    if wait > 0:
-                        await self._clock.sleep(wait)
+                    await self._wait_for(booked[-1])
                 needs = {"requests": 1, "tokens": tokens}
                 for unit, amount in needs.items():
                     reservation, wait = self._remaining[unit].reserve(amount)
@@ -216,9 +215,22 @@ class Limiter:
             finally:
                 if not sent:
                     for reservation in booked:
-                        reservation.correct(0)
+                        reservation.give_back()
                 self.active -= 1
                 self._admit()
+
+    async def _wait_for(self, reservation: Reservation) -> None:
+        """Wait for its time, which comes earlier if a request before it is cancelled."""
+        wait = reservation.time - self._clock.now()
+        while wait > 0:
+            try:
+                async with asyncio.timeout(None) as reservation.alarm:
+                    await self._clock.sleep(wait)
+            except TimeoutError:
+                pass  # its time has changed
+            finally:
+                reservation.alarm = None
+            wait = reservation.time - self._clock.now()
 
     def _log_wait(self, setting: str, limit: float, amount: float, wait: float) -> None:
         """Log the first long wait for a rate of the user's, and the first request that exceeds it alone."""
@@ -506,37 +518,76 @@ class Rate:
         self._clock = clock
         self._window = window
         self._reserved: deque[Reservation] = deque()
+        self._earlier: deque[Reservation] = deque()  # of the last window, but too early for the newest reservation
         self.total = 0.0
         """The sum of the reserved amounts."""
 
     def reserve(self, amount: float) -> Reservation:
         """Book ``amount`` at the earliest time that has room; an amount above the limit gets a minute of its own."""
+        reservation = Reservation(self, self._clock.now(), amount)
+        self._book(reservation)
+        return reservation
+
+    def _book(self, reservation: Reservation) -> None:
         now = self._clock.now()
         time = now
         if self._reserved:
             time = max(now, self._reserved[-1].time)
-        while self._reserved and (self._reserved[0].time + self._window <= now or self.total + amount > self.limit):
-            oldest = self._reserved.popleft()
-            oldest.correct(0)
-            oldest.rate = None
+        while self._reserved:
+            oldest = self._reserved[0]
+            if oldest.time + self._window > now and self.total + reservation.amount <= self.limit:
+                break
+            self._reserved.popleft()
+            oldest.counts = False
+            self.total -= oldest.amount
+            self._earlier.append(oldest)
             time = max(time, oldest.time + self._window)
-        reservation = Reservation(self, time, amount)
+        while self._earlier and self._earlier[0].time + self._window <= now:
+            self._earlier.popleft()
+        reservation.time, reservation.counts = time, True
         self._reserved.append(reservation)
-        self.total += amount
-        return reservation
+        self.total += reservation.amount
+
+    def give_back(self, reservation: Reservation) -> None:
+        """Cancel a ``reservation`` that was not used, and book those that still wait again: they may be earlier now."""
+        now = self._clock.now()
+        others = [other for other in (*self._earlier, *self._reserved) if other is not reservation]
+        self._earlier.clear()
+        self._reserved = deque(other for other in others if other.time <= now < other.time + self._window)
+        self.total = sum(other.amount for other in self._reserved)
+        reservation.counts = False
+        for other in self._reserved:
+            other.counts = True
+        for other in others:
+            if other.time > now:
+                self._book(other)
+                other.wake()
 
 
 @dataclass(slots=True)
 class Reservation:
     """An amount that is booked at a time."""
 
-    rate: Rate | None
-    """``None`` = it no longer counts."""
+    rate: Rate
     time: float
     amount: float
+    counts: bool = True
+    """Whether it is part of the rate's total."""
+    alarm: asyncio.Timeout | None = None
+    """Ends the sleep of the request that waits for its time."""
 
     def correct(self, amount: float) -> None:
         """Replace the estimate by the amount that was really used."""
-        if self.rate is not None:
+        if self.counts:
             self.rate.total += amount - self.amount
-            self.amount = amount
+        self.amount = amount
+
+    def give_back(self) -> None:
+        """Cancel it, because it was not used."""
+        self.rate.give_back(self)
+
+    def wake(self) -> None:
+        """Its time has changed."""
+        if self.alarm is not None:
+            self.alarm.reschedule(0)
+            self.alarm = None

@@ -127,6 +127,10 @@ class Call(Record):
     """Why the request was sent again, each time: ``HTTP 429``, ``timeout``, ``Truncated`` …"""
     waited: float = 0.0
     """Seconds, among ``seconds``, in which no request was in flight."""
+    endpoint: str | None = None
+    """Which of several endpoints got the last request, as the user names it; ``None`` if there is only one server."""
+    in_batch: bool = False
+    """Whether the request was in a batch. Then ``seconds`` is only the time that it took to read the result."""
 
 
 class Completion(Record):
@@ -143,8 +147,9 @@ class Completion(Record):
     tool_calls: tuple[ToolCall, ...] = ()
     attempts: tuple[Call, ...] = ()
     retries: tuple[str, ...] = ()
-    """As in :class:`Call`, like ``waited``."""
+    """As in :class:`Call`, like ``waited`` and ``endpoint``."""
     waited: float = 0.0
+    endpoint: str | None = None
 
 
 class Draft(Record):

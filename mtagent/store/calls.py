@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, cache_write_tokens,
-    output_tokens, reasoning_tokens, batched, cost, seconds, at, retries, waited) VALUES ({", ".join("?" * 24)})"""
+    output_tokens, reasoning_tokens, batched, cost, seconds, at, retries, waited, endpoint,
+    in_batch) VALUES ({", ".join("?" * 26)})"""
 
 _USAGE_FIELDS = (
     *("calls", "input_tokens", "cached_tokens", "cache_write_tokens"),
@@ -54,24 +55,26 @@ _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
 # A useless attempt has a row of its own, without seconds: the row of its call counts them. Those of a call in a batch
 # are the time that it took to read its result.
-_LATENCY = "iif(batched, NULL, seconds)"
+_LATENCY = "iif(in_batch, NULL, seconds)"
 
-_CALLS = f"""SELECT id, segment, purpose, model, retries, error IS NOT NULL AS failed, {_LATENCY} AS seconds, waited,
-    input_tokens, output_tokens, cost FROM calls WHERE run_id = :run"""
+_CALLS = f"""SELECT id, segment, purpose, model, endpoint, retries, error IS NOT NULL AS failed,
+    {_LATENCY} AS seconds, waited, input_tokens, output_tokens, cost FROM calls WHERE run_id = :run"""
 _OVERVIEW = {
-    "totals": f"""SELECT purpose, model, sum(seconds > 0) AS calls,
+    "totals": f"""SELECT purpose, model, endpoint, sum(seconds > 0) AS calls,
         sum(seconds > 0 AND error IS NOT NULL AND reply IS NULL) AS failed,
         sum(seconds > 0 AND error IS NOT NULL AND reply IS NOT NULL) AS unusable,
-        count(retries) AS repeated, sum({_LATENCY}) AS seconds, avg(nullif({_LATENCY}, 0)) AS mean,
-        max({_LATENCY}) AS slowest, sum(waited) AS waited,
-        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+        count(retries) AS repeated, sum({_LATENCY}) AS seconds,
+        coalesce(avg(nullif({_LATENCY}, 0)), min({_LATENCY})) AS mean, max({_LATENCY}) AS slowest,
+        sum(waited) AS waited, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
         CASE count(*) WHEN count(cost) THEN sum(cost) END AS cost
-        FROM calls WHERE run_id = :run GROUP BY purpose, model ORDER BY sum(seconds) DESC""",
+        FROM calls WHERE run_id = :run GROUP BY purpose, model, endpoint ORDER BY sum(seconds) DESC""",
     "slowest": f"{_CALLS} AND {_LATENCY} > 0 ORDER BY seconds DESC, id LIMIT :most",
     "most_expensive": f"{_CALLS} AND cost > 0 ORDER BY cost DESC, id LIMIT :most",
     "causes": """SELECT purpose, model, json_each.value AS cause, count(*) AS times, count(DISTINCT calls.id) AS calls
         FROM calls, json_each(calls.retries) WHERE run_id = :run GROUP BY purpose, model, cause ORDER BY times DESC""",
 }
+
+_ENDPOINTS = "SELECT count(DISTINCT endpoint) FROM calls WHERE run_id = :run"
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
@@ -179,6 +182,8 @@ class CallLog:
     def overview(self, run_id: int, most: int) -> CallOverview:
         """The calls of a run: ``totals`` by purpose and model, at most ``most`` of the ``slowest`` and the
         ``most_expensive``, and the ``causes`` for which requests were sent again.
+
+        All except the causes have the ``endpoint`` that got the last request, if the run used several.
         """
         overview: CallOverview = {}
         with self._database.reading("the calls of a run") as connection:
@@ -186,6 +191,10 @@ class CallLog:
                 rows = connection.execute(sql, {"run": run_id, "most": most})
                 names = [column for column, *_ in rows.description]
                 overview[name] = [dict(zip(names, row, strict=True)) for row in rows]
+            endpoints = connection.execute(_ENDPOINTS, {"run": run_id}).fetchone()[0]
+        if endpoints < 2:
+            for row in (*overview["totals"], *overview["slowest"], *overview["most_expensive"]):
+                del row["endpoint"]
         for call in (*overview["slowest"], *overview["most_expensive"]):
             call["retries"] = json.loads(call["retries"] or "[]")
             call["failed"] = bool(call["failed"])
@@ -273,7 +282,7 @@ def _call_row(
     usage = _usage_values(call.usage)
     retries = json.dumps(call.retries) if call.retries else None
     times = (call.seconds, now(), retries, call.waited)
-    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times]
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times, call.endpoint, call.in_batch]
 
 
 _usage_values = attrgetter(*_USAGE_FIELDS)

@@ -212,7 +212,16 @@ _MATCHES = "ALTER TABLE segments ADD COLUMN matches TEXT NOT NULL DEFAULT '[]'"
 
 _COMMAND = "ALTER TABLE runs ADD COLUMN command TEXT NOT NULL DEFAULT '[]'"
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,), (_COMMAND,))
+# Which of several endpoints answered
+_ENDPOINT = "ALTER TABLE calls ADD COLUMN endpoint TEXT"
+
+# Whether a request was in a batch, also if it failed
+_IN_BATCH = "ALTER TABLE calls ADD COLUMN in_batch INTEGER NOT NULL DEFAULT 0"
+_OF_BATCHES = "UPDATE calls SET in_batch = 1 WHERE batched"
+
+MIGRATIONS: Sequence[Migration] = (
+    (*_TABLES, _DIALOGUE), (_BATCHED,), (_CACHE_WRITES,), (_MATCHES,), (_COMMAND,), (_ENDPOINT, _IN_BATCH, _OF_BATCHES),
+)  # fmt: skip
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

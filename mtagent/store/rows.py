@@ -395,6 +395,10 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
             fields["retries"] = call.retries
         if call.waited:
             fields["waited"] = call.waited
+        if call.endpoint is not None:
+            fields["endpoint"] = call.endpoint
+        if call.in_batch:
+            fields["in_batch"] = True
         packed.append(fields)
     return _json(packed)
 

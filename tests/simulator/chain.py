@@ -31,6 +31,16 @@ def wavering(body: Body) -> str:
     return re.sub(r"\berrado\b", lambda _: random.choice(("errado", "acertado", "correcto")), reply)
 
 
+def declining(body: Body) -> str:
+    """The judge answers nonsense about half of the translations with errors, also when it is asked again."""
+    if body["messages"][0]["content"].startswith("You compare"):
+        quoted = _QUOTED.findall("".join(message["content"] for message in body["messages"]))
+        sources = [text for name, _, text in quoted if name == "source"]
+        if zlib.crc32(sources[-1].encode()) % 3 == 1:
+            return "I would rather not."
+    return improving(body)
+
+
 def half(body: Body) -> str:
     """The proofreader loses the second half of every text."""
     return _answer(body, lambda source, text: text[: len(text) // 2].rstrip() + ".")
