@@ -82,7 +82,7 @@ def test_a_calibration_of_another_evaluator_is_an_error_that_names_what_differs(
     done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt")
     assert done.code == 1
     assert not (shell.folder / "out.txt").exists()
-    way_out = "set judge or evaluator to what `mtagent gate show gate.json` prints, or calibrate again"
+    way_out = "set judge or evaluator to what `mtagent gate show gate.json --details` prints, or calibrate again"
     assert f"gate.json: was calibrated for {difference}: {way_out}" in done.last
 
 
