@@ -97,7 +97,7 @@ def test_texts_alone_go_to_standard_output_and_offline_is_said_in_one_line(shell
 
 
 def test_the_next_command_names_the_store_and_is_only_printed_if_something_changed(shell: Shell) -> None:
-    done = shell.postedit("--name r --store 'my runs.db'")
+    done = shell.postedit("--name r --store", "my runs.db")
     assert done.err.splitlines()[-1] == f"{NEXT}mtagent review r --store 'my runs.db'"
     assert shell.postedit("--name q -q").err == ""
     shell.write("es.txt", "El gato se sentó aquí.", "Hola gran mundo.", "Paga 5 dólares ahora.")
