@@ -422,7 +422,8 @@ function showChips() {
   const focused = document.activeElement?.dataset.chip;
   const shown = [];
   for (const [name, value, words] of CHIPS) {
-    const count = rows.filter((row) => valuesOf(row, name).includes(value)).length;
+    let count = 0;
+    for (const row of rows) if (name === "decided" ? row.decided === value : row[name].includes(value)) count += 1;
     const isPressed = state[name] === value;
     if (!isPressed && (count === 0 || count === rows.length)) continue;
     shown.push(buttonOf(() => change({ [name]: isPressed ? "" : value }), { "aria-pressed": String(isPressed), "data-chip": value }, `${words} ${count.toLocaleString("en")}`));
