@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bench.growth import Server
 from mtagent.records import Chain, DecidedCause, Edit, ErrorSpan, Judgement, Step
@@ -26,9 +26,9 @@ class Correction(NamedTuple):
     old: str
     new: str
     category: str
-    severity: str
+    severity: Literal["minor", "major"]
     explanation: str
-    outcome: str = "applied"
+    outcome: Literal["applied", "refused"] = "applied"
 
 
 class Sample(NamedTuple):
@@ -180,7 +180,7 @@ def chain_of(sample: Sample) -> Chain:
             )
         )
     for edit in sorted(edits, key=lambda edit: -(edit.start or 0)):
-        if edit.outcome == "applied":
+        if edit.outcome == "applied" and edit.start is not None:
             text = text[: edit.start] + edit.new + text[edit.end :]
     cause = DecidedCause(kind="choices", judgements=(Judgement(judge="judge", choices=("after", "after")),))
     step = Step(stage="postedit", text=text, proposed=text, verdict="kept", edits=tuple(edits), cause=cause)
@@ -206,11 +206,12 @@ def main() -> None:
         save(Path(stored), "run", [*map(chain_of, SAMPLES), *many(4)], logged=False)
         server = Server(Path(stored))
         browser = started.chromium.launch(executable_path=shutil.which("chromium"))
-        for scheme in ("light", "dark"):
+        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for scheme in schemes:
             for width, height in SIZES:
-                viewport = {"width": width, "height": height}
-                context = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion="reduce")
+                context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
                 page = context.new_page()
+                page.set_viewport_size({"width": width, "height": height})
                 page.goto(server.address)
                 page.wait_for_selector("html[data-complete]")
                 for sample in SAMPLES:
