@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ["The cat sat here.", "Hello big world.", "Pay 5 dollars now."]
 TRANSLATIONS = ["El gato se sentó aquí", "Hola gran mundo.", "Paga 5 dólares ahora."]
 IMPROVED = ["El gato se sentó aquí.", *TRANSLATIONS[1:]]
+NEXT = "mtagent: to decide on the changes: "
 
 
 class Done(NamedTuple):
@@ -44,8 +45,8 @@ class Done(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The last line of standard error."""
-        return self.err.splitlines()[-1]
+        """The last line of standard error, without the next command that is offered after it."""
+        return [line for line in self.err.splitlines() if not line.startswith(NEXT)][-1]
 
 
 class Shell:

@@ -52,6 +52,12 @@ def test_the_calibrated_gain_and_threshold_decide_what_is_kept(
     assert reason in shell.read("d.jsonl")[0]
 
 
+def test_a_run_shows_the_numbers_of_its_gate_in_a_few_digits(shell: Shell) -> None:
+    calibration(shell, gain={"intercept": 0.12345678901})
+    assert shell.postedit("--evaluator rules -q --name mine -o out.txt --calibration gate.json").code == 0
+    assert re.search(r"\n  calibrated\.gain\.intercept +0\.123457\n", shell("runs show mine").out)
+
+
 def test_another_calibration_is_another_run(shell: Shell) -> None:
     calibration(shell, "a.json", gain={"intercept": 1})
     calibration(shell, "b.json", gain={"intercept": 5})
@@ -82,7 +88,7 @@ def test_a_calibration_of_another_evaluator_is_an_error_that_names_what_differs(
     done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt")
     assert done.code == 1
     assert not (shell.folder / "out.txt").exists()
-    way_out = "set judge or evaluator to what `mtagent gate show gate.json` prints, or calibrate again"
+    way_out = "set judge or evaluator to what `mtagent gate show gate.json --details` prints, or calibrate again"
     assert f"gate.json: was calibrated for {difference}: {way_out}" in done.last
 
 

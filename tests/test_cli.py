@@ -15,7 +15,7 @@ import pytest
 from mtagent import __version__
 from mtagent.cli import COMMANDS, cli
 from mtagent.store import Store
-from tests.commands import IMPROVED, SOURCES, Done, Shell, environment, python, run
+from tests.commands import IMPROVED, NEXT, SOURCES, Done, Shell, environment, python, run
 from tests.scripted_server import Answer, scripted_server
 
 OFFLINE = (
@@ -89,9 +89,19 @@ def test_a_misspelt_command_gets_the_nearest_name(shell: Shell) -> None:
 def test_texts_alone_go_to_standard_output_and_offline_is_said_in_one_line(shell: Shell) -> None:
     done = shell.postedit()
     assert (done.code, done.lines) == (0, IMPROVED)
-    offline, summary = done.err.splitlines()
+    offline, summary, next_command = done.err.splitlines()
     assert offline == OFFLINE
     assert "3 segments: 1 changed, 2 unchanged, 0 rejected, 0 failed; 0 calls" in summary
+    run_name = summary.rpartition("; run ")[2]
+    assert next_command == f"mtagent: to decide on the changes: mtagent review {run_name}"
+
+
+def test_the_next_command_names_the_store_and_is_only_printed_if_something_changed(shell: Shell) -> None:
+    done = shell.postedit("--name r --store", "my runs.db")
+    assert done.err.splitlines()[-1] == f"{NEXT}mtagent review r --store 'my runs.db'"
+    assert shell.postedit("--name q -q").err == ""
+    shell.write("es.txt", "El gato se sentó aquí.", "Hola gran mundo.", "Paga 5 dólares ahora.")
+    assert NEXT not in shell.postedit("--name s").err
 
 
 def test_quiet_says_nothing_and_verbose_says_a_line_per_step(shell: Shell) -> None:

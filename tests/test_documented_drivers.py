@@ -64,6 +64,7 @@ ELSEWHERE = {
     "bench.engines": "tests/test_engines.py runs it",
     "bench.check": "needs catalogues of other programs, and pofilter",
     "bench.documents": "makes files of 100,000 units",
+    "bench.screenshots": "needs Chromium and fonts",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
     "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",

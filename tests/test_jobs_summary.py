@@ -185,10 +185,11 @@ def test_ratings_are_named_by_segment_or_system_or_stage_and_segment_also_where_
 
 def test_the_table_of_stages_scores_no_more_segments_than_can_be_scored_at_once() -> None:
     chain = edited(segment("1", "Hello.", "Hallo.", reference="Hi!"), "Hi!")
-    head, *_, signature = stage_table([chain] * 2).splitlines()
+    head, given, *_, signature = stage_table([chain] * 2).splitlines()
     assert head.split()[-1] == "chrF"
+    assert given.startswith("as given"), "its row has a score"
     assert signature.startswith("chrF: nrefs:1|")
-    head, _, postedit, hint = stage_table([chain] * (MOST_SCORED + 1)).splitlines()
+    head, postedit, hint = stage_table([chain] * (MOST_SCORED + 1)).splitlines()
     assert "chrF" not in head
     assert postedit.split()[:2] == ["postedit", "10001"]
     assert hint == "scores of more than 10,000 segments: `mtagent compare`"

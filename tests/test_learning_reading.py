@@ -83,6 +83,8 @@ def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
     assert effect.gate.value > effect.alone["rules"].value  # type: ignore[operator]
     assert any(point.calibrated and point.threshold == 5 for point in gain.triage)
     assert shell("gate show gate.json").out == done.out
+    assert "sha256:" not in done.out
+    assert "sha256:" in shell("gate show gate.json --details").out
     assert shell(f"{line} -").out == (shell.folder / "gate.json").read_text(encoding="utf-8")
     as_json = json.loads(shell(f"{line} other.json -f json").out)
     assert as_json["gain"]["held_out"]["gate"]["value"] == effect.gate.value
@@ -479,9 +481,12 @@ def test_what_the_ratings_say_is_not_said_otherwise(shell: Shell, more: str, cod
     about = {"signature": "s|version:1", "source_lang": "en", "target_lang": "de"}
     shell.write("judge.jsonl", *[rated("a", n, n, **about) for n in range(8)])
     shell.write("human.seg.score", *[f"a\t{n}" for n in range(8)])
-    done = shell("gate calibrate -e judge.jsonl --human human.seg.score --error-free 4 --fewest 1", *more.split())
+    command = "gate calibrate -e judge.jsonl --human human.seg.score --error-free 4 --fewest 1"
+    done = shell(command, *more.split())
     assert (done.code, message in done.err) == (code, True), done.err
-    assert ("evaluator   s|version:1" in done.out) == (code == 0)
+    assert ("evaluator   judge\n" in done.out) == (code == 0)
+    assert "version:1" not in done.out, "the table has no signature"
+    assert ('"signature": "s|version:1"' in shell(f"{command} -f json", *more.split()).out) == (code == 0)
 
 
 A = [rated("a", n, n, signature="s") for n in range(4)]

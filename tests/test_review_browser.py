@@ -390,7 +390,12 @@ VISIBLE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844)], ids=lambda size: f"{size[0]}x{size[1]}")
+USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844)]
+LOW_SIZES = [(1366, 500), (844, 390), (390, 500)]
+"""Lower than the page's usual layouts need."""
+
+
+@pytest.mark.parametrize("size", [*USUAL_SIZES, *LOW_SIZES], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
     size: tuple[int, int], context: Any, tmp_path: Path
 ) -> None:
@@ -409,7 +414,7 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
         print(size, f"{len(results)} edits, {len(hidden)} hidden, {whole} in view as a whole")  # noqa: T201 - for the docs
         assert len(results) > 100
         assert hidden == []
-        assert whole > 0.9 * len(results)
+        assert whole == len(results) if size in USUAL_SIZES else whole > 0.9 * len(results)
 
 
 PLACES = """() => [...document.querySelectorAll("#text .text bdi.code, #text .text ins, #text .text del")].map(
@@ -778,6 +783,14 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert shown(page) == "refused", "Enter opens the first hit"
         page.click("#clear")
         assert page.evaluate("location.hash") == ""
+        failed = page.locator("#chips button", has_text="Failed 1")
+        failed.click()
+        assert page.locator(".row .id").all_inner_texts() == ["failed"]
+        assert page.url.endswith("/#state=failed")
+        assert failed.get_attribute("aria-pressed") == "true"
+        assert page.evaluate("document.activeElement.dataset.chip") == "failed", "the focus is kept"
+        failed.click()
+        assert page.evaluate("location.hash") == ""
         page.evaluate("document.getElementById('more-filters').open = true")
         for name, value, expected in (
             ("guard", "placeholders", ["refused"]), ("stage", "proofread", ["bank"]), ("state", "failed", ["failed"]),
@@ -790,6 +803,8 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert shown(page) == "zeta"
         press(page, "a")
         wait_saved(page)
+        rows = page.evaluate("rows.length")
+        assert page.locator("#chips button").first.inner_text() == f"Undecided {rows - 1}", "it counts what is left"
         page.select_option("#filter-decided", "all")
         assert page.locator(".row .id").all_inner_texts() == ["zeta"]
 
@@ -1091,6 +1106,7 @@ def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Pa
         assert shown(page) == "last"
 
 
+@pytest.mark.timeout(300)  # storing and reading the segments takes a minute, on a busy machine two
 def test_a_key_takes_less_than_a_twentieth_of_a_second_in_ten_thousand_segments(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, many(10_000)) as server:
         page = opened(context, server.address)

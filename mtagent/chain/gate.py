@@ -582,7 +582,8 @@ def _made_for_another(
         raters.append(("triage", signature_of(triage)))
     expected = comparable(calibrated_for).split("|")
     way_out = (
-        f"set judge or evaluator to what `mtagent gate show {path}` prints, or calibrate again (mtagent gate calibrate)"
+        f"set judge or evaluator to what `mtagent gate show {path} --details` prints, or calibrate again (mtagent gate "
+        "calibrate)"
     )
     if not raters:
         return ConfigError(f"{path}: was calibrated for {expected[0]}, but no judge rates here: {way_out}")

@@ -85,7 +85,7 @@ _FORMAT_OPTION = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Format of the output.",
+    help="Format of the output; json also has the judges' signatures and the hashes of the files.",
 )
 JUDGING_OPTIONS: list[Any] = [
     *JUDGE_MODEL_OPTIONS,
@@ -562,8 +562,9 @@ def _checked(file: Path, options: Mapping[str, Any]) -> GateCheck:
 
 @command.command("show", short_help="Print a calibration and its quality.", context_settings=_HELP)
 @click.argument("file", type=FILE)
+@click.option("--details", is_flag=True, help="Also print the judges' signatures and the hashes of the files.")
 @_FORMAT_OPTION
-def show(file: Path, format_name: str) -> None:
+def show(file: Path, format_name: str, details: bool) -> None:
     """Print a calibration: the expected gain, the threshold, their quality, and the judges they are for.
 
     FILE is a calibration that `mtagent gate calibrate -o FILE` wrote, or `shipped` for the gate without labels.
@@ -577,4 +578,5 @@ def show(file: Path, format_name: str) -> None:
         display(weights.model_dump_json(indent=1) if format_name == "json" else shipped_text(weights))
         return
     calibration = read(file)
-    display(calibration.model_dump_json(indent=1) if format_name == "json" else text(calibration))
+    is_json = format_name == "json"
+    display(calibration.model_dump_json(indent=1) if is_json else text(calibration, details=details))

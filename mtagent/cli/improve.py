@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
@@ -191,6 +192,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
     has_failures = False
+    changed_runs: list[str] = []
     written: list[Written] = []
     for config_of_run, files_of_run in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
@@ -211,7 +213,20 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         for units in written:
             show_written(units, quiet=quiet)
         has_failures = has_failures or summary.counts.failed > 0
+        if summary.counts.changed:
+            changed_runs.append(summary.name)
+    if changed_runs and not quiet:
+        _say_next(changed_runs)
     sys.exit(3 if has_failures else 0)
+
+
+def _say_next(runs: Sequence[str]) -> None:
+    """Print the command with which people decide on the changes of ``runs``."""
+    words = ["mtagent", "review", *runs]
+    for name in ("store", "config_file"):
+        for option_name in options_on_command_line([name]):
+            words += [option_name, str(click.get_current_context().params[name])]
+    say(f"mtagent: to decide on the changes: {shlex.join(words)}")
 
 
 def _say_what_is_unset(config: Config, given_options: Collection[str]) -> None:

@@ -250,6 +250,8 @@ def _settings(settings: Mapping[str, Any], prefix: str = "", *, signatures: bool
             yield f"{prefix}{name}", ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):
             yield f"{prefix}{name}", str(value).lower()
+        elif isinstance(value, float):
+            yield f"{prefix}{name}", f"{value:.6g}"
         else:
             yield f"{prefix}{name}", str(value)
 

@@ -37,10 +37,10 @@ _STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "
 
 
 def stage_table(chains: Iterable[Chain]) -> str:
-    """A row for the given texts, then a row per stage that ran, in plain text.
+    """A row per stage that ran, in plain text.
 
-    The column chrF, with its signature below, is there if every segment has a reference, of at most
-    :data:`MOST_SCORED`. A stage that did not run on a segment leaves its text unchanged.
+    The column chrF, with its signature below, and a row for the given texts are there if every segment has a
+    reference, of at most :data:`MOST_SCORED`. A stage that did not run on a segment leaves its text unchanged.
     """
     from mtagent.metrics.overlap import Overlap
 
@@ -68,12 +68,13 @@ def stage_table(chains: Iterable[Chain]) -> str:
         if chain.segment.reference is not None and segments <= MOST_SCORED:
             references.append(chain.segment.reference)
     ran = [stage for stage in stages if totals[stage].verdicts]
-    if has_given:
+    is_scored = bool(ran) and len(references) == segments
+    if has_given and is_scored:
         ran.insert(0, "as given")
     columns = list(_STAGE_COLUMNS)
     rows = {stage: [stage, *totals[stage].cells()] for stage in ran}
     below = []
-    if ran and references and len(references) == segments:
+    if is_scored:
         columns.append("chrF")
         metric = Overlap("chrf", "und")
         for stage in ran:

@@ -28,15 +28,20 @@ _COVERAGES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 """Where the precision–coverage curve is shown."""
 
 
-def text(calibration: Calibration) -> str:
-    """All of it, in lines of a few columns."""
+def text(calibration: Calibration, *, details: bool = False) -> str:
+    """The calibration in lines of a few columns; ``details`` adds the judges' signatures and the files' hashes."""
     lines = []
     if calibration.gain is None:
-        lines.append(f"evaluator   {calibration.signature or calibration.evaluator or 'not known'}")
+        lines.append(f"evaluator   {calibration.evaluator or 'not known'}")
+        if details and calibration.signature:
+            lines.append(f"signature   {calibration.signature}")
     else:
         for judge in calibration.gain.judges:
-            lines.append(f"judge       {judge.judge}: {judge.signature or 'no signature'}")
-    lines += _sources(calibration.data)
+            unsigned = "" if judge.signature else " (its ratings have no signature)"
+            lines.append(f"judge       {judge.judge}{unsigned}")
+            if details and judge.signature:
+                lines.append(f"signature   {judge.signature}")
+    lines += _sources(calibration.data, details=details)
     who, label, score = "human", calibration.human, "human score"
     if calibration.is_taught:
         who, _, label = calibration.human.partition(" ")
@@ -151,9 +156,9 @@ def worth(effect: Effect) -> str:
     return f"{lead} over the better of never and always, {share} of what an oracle gains; {verdicts}"
 
 
-def _sources(sources: Sequence[Source]) -> Iterator[str]:
+def _sources(sources: Sequence[Source], *, details: bool = False) -> Iterator[str]:
     for source in sources:
-        content = f" sha256:{source.sha256[:12]}" if source.sha256 else ""
+        content = f" sha256:{source.sha256[:12]}" if details and source.sha256 else ""
         yield f"data        {source.option} {source.name}{content}"
 
 

@@ -121,7 +121,10 @@ def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) 
             translated = f"{flow.translated:,} of {translated}"
         parts.append(f"{translated} translated")
     if work:
-        parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
+        *others, last_work = work
+        if others:
+            last_work = f"{', '.join(others)} and {last_work}"
+        parts.append(f"{last_work} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
     elif "translate" not in stages:
         untouched = counted(whole, "segment")
         if whole:

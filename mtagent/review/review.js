@@ -16,6 +16,7 @@ const FILTERS = {
   decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
   stage: ["Stage", STAGES], document: ["Document"], run: ["Run"],
 };
+const CHIPS = [["decided", "no", "Undecided"], ["state", "rejected", "Change rejected"], ["state", "failed", "Failed"]]; // the filters most used
 const ORDERS = {
   worth: "most worth a look first", gain: "highest expected gain first", doubt: "least certain gain first",
   labels: "best for the gate to learn from", position: "order of the run",
@@ -44,7 +45,7 @@ const byKey = new Map();
 let undoable = [];
 const left = new Map(); // texts that were left without saving, for those who come back
 
-const phone = matchMedia("(max-width: 47.99rem)"); // as in review.css
+const phone = matchMedia("(max-width: 47.99rem), (max-width: 69.99rem) and (max-height: 33.99rem), (max-height: 23.99rem)"); // as in review.css
 const keyOf = (row) => `${row.run}/${row.position}`;
 const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
 const announce = (words) => { byId("live").textContent = words; };
@@ -369,6 +370,7 @@ function showProgress() {
   [bar.max, bar.value] = [Math.max(1, all), done];
   byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided`;
   showOpen();
+  showChips();
 }
 
 function haystack(row) {
@@ -409,9 +411,26 @@ function change(changes) {
   const isAll = Object.entries(DEFAULTS).every(([name, value]) => state[name] === value);
   byId("clear").hidden = isAll;
   showOpen();
+  showChips();
   showInAddress(isAll);
   byId("hits").textContent = isComplete ? words : `${words}; reading the rest of ${total.toLocaleString("en")}`;
   showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
+}
+
+/** The filters most used, each with the number of segments that it shows; those that would hide nothing are left out. */
+function showChips() {
+  const focused = document.activeElement?.dataset.chip;
+  const shown = [];
+  for (const [name, value, words] of CHIPS) {
+    let count = 0;
+    for (const row of rows) if (name === "decided" ? row.decided === value : row[name].includes(value)) count += 1;
+    const isPressed = state[name] === value;
+    if (!isPressed && (count === 0 || count === rows.length)) continue;
+    shown.push(buttonOf(() => change({ [name]: isPressed ? "" : value }), { "aria-pressed": String(isPressed), "data-chip": value }, `${words} ${count.toLocaleString("en")}`));
+  }
+  byId("chips").hidden = shown.length === 0;
+  byId("chips").replaceChildren(...shown);
+  if (focused) byId("chips").querySelector(`[data-chip="${focused}"]`)?.focus();
 }
 
 /** How many segments of the queue the button decides on together. */

@@ -39,7 +39,7 @@ function show(segment) {
   const row = byKey.get(keyOf(segment));
   const [body, about] = [byId("body"), target(segment)];
   const isSame = readable === row && body.dataset.key === keyOf(row);
-  const scrolled = isSame ? ["text", "source", "more", "edits"].map((id) => [id, byId(id)?.scrollTop ?? 0]) : [];
+  const scrolled = isSame ? ["reading", "text", "source", "more", "edits"].map((id) => [id, byId(id)?.scrollTop ?? 0]) : [];
   readable = row;
   byId("segment").removeAttribute("aria-busy");
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
@@ -52,7 +52,7 @@ function show(segment) {
   byId("why").title = why;
   body.replaceChildren(...[
     conflictPart(segment), tabsPart(segment),
-    element("div", { class: "reading" }, sourcePane(segment, row), textPane(segment, about), morePane(segment, row)),
+    element("div", { id: "reading", class: "reading" }, sourcePane(segment, row), textPane(segment, about), morePane(segment, row)),
     element("div", { class: "comments" }, !writing && nowPart(segment, about), editsPane(segment, about)),
   ].filter(present));
   body.dataset.key = keyOf(row);
@@ -71,21 +71,34 @@ function show(segment) {
 /** Scroll the text and the list of edits, each in itself, so that the current edit can be seen. */
 function showCurrent() {
   const rings = [...byId("text").querySelectorAll(".ring")];
-  if (rings.length > 0) bringIntoView(byId("text"), rings[0].getBoundingClientRect().top, rings.at(-1).getBoundingClientRect().bottom);
+  const text = byId("text");
+  const scrolling = getComputedStyle(text).overflowY === "visible" ? byId("reading") : text; // in a low window
+  if (rings.length > 0 && bringIntoView(scrolling, rings[0].getBoundingClientRect().top, rings.at(-1).getBoundingClientRect().bottom) && scrolling === text) alignSource(rings[0]);
   const line = byId("edits").querySelector("[aria-current]")?.getBoundingClientRect();
   if (line) bringIntoView(byId("edits"), line.top, line.bottom);
-  if (document.documentElement.scrollHeight > innerHeight) rings[0]?.scrollIntoView({ block: "nearest" }); // a low window
+  if (document.documentElement.scrollHeight > innerHeight) rings[0]?.scrollIntoView({ block: "nearest" }); // no panes
 }
 
-/** Scroll ``pane`` so that what lies between ``top`` and ``bottom`` is seen, with a line before it; or else its beginning. */
+/** Scroll the source to where ``ring`` is in the text: as far from the beginning, in proportion. */
+function alignSource(ring) {
+  const [source, text] = [byId("source"), byId("text")];
+  const place = (text.scrollTop + ring.getBoundingClientRect().top - text.getBoundingClientRect().top) / text.scrollHeight;
+  source.scrollTop = place * source.scrollHeight - source.clientHeight / 2;
+}
+
+/**
+ * Scroll ``pane`` so that what lies between ``top`` and ``bottom`` is seen, with a line before it; or else its beginning.
+ * False if it was in view.
+ */
 function bringIntoView(pane, top, bottom) {
   const frame = pane.getBoundingClientRect();
   const head = pane.querySelector("h3")?.getBoundingClientRect().height ?? 0;
   const space = 12;
-  if (top >= frame.top + head && bottom <= frame.bottom - space) return;
+  if (top >= frame.top + head && bottom <= frame.bottom - space) return false;
   const room = frame.height - head - space;
   const lead = Math.max(space, Math.min(room / 3, room - (bottom - top) - space));
   pane.scrollTop += top - frame.top - head - lead;
+  return true;
 }
 
 function tabsPart(segment) {
