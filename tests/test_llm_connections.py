@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import aiohttp
 import httpx
@@ -23,7 +24,14 @@ SECONDS = 0.3
 """What each package waits for an answer."""
 HALF = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
 REFUSAL = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
-ANSWERS = {"hangs up": b"", "breaks off": HALF, "refuses the token": REFUSAL, "hangs": None}
+ANSWERS = {
+    "hangs up": b"",
+    "hangs up before TLS": b"",
+    "breaks off": HALF,
+    "refuses the token": REFUSAL,
+    "hangs": None,
+    "speaks no TLS": REFUSAL,
+}
 
 
 def serve(listener: socket.socket, answer: bytes | None, over: threading.Event) -> None:
@@ -51,8 +59,8 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
         return
     over = threading.Event()
-    is_tls = request.param == "speaks no TLS"
-    answer = REFUSAL if is_tls else ANSWERS[request.param]
+    is_tls = "TLS" in request.param
+    answer = ANSWERS[request.param]
     thread = threading.Thread(target=serve, args=(listener, answer, over), daemon=True)
     thread.start()
     yield f"http{'s' * is_tls}://127.0.0.1:{port}/"
@@ -103,6 +111,7 @@ def by_openai(address: str) -> None:
     [
         ("is down", True),
         ("hangs up", True),
+        ("hangs up before TLS", True),
         ("breaks off", True),
         ("hangs", True),
         ("has no name", True),
@@ -130,6 +139,18 @@ def test_an_error_that_a_function_hides_does_not_count(is_hidden: bool) -> None:
     with pytest.raises(LookupError) as caught:
         translate()
     assert lost_connection(caught.value) is (None if is_hidden else refused)
+
+
+def test_a_file_that_is_missing_counts_more_than_a_connection_that_was_lost_before(tmp_path: Path) -> None:
+    def token() -> str:
+        try:
+            raise ConnectionRefusedError("no cache")
+        except ConnectionError:
+            return (tmp_path / "token").read_text()
+
+    with pytest.raises(FileNotFoundError) as caught:
+        token()
+    assert lost_connection(caught.value) is None
 
 
 def test_causes_in_a_circle_end() -> None:

@@ -153,6 +153,7 @@ async def test_a_model_with_odd_attributes_and_errors_fails_as_it_does_without_a
     class Odd:
         model = "m"
         server = 7
+        servers = ("a:1", "b:2")
 
         async def complete(self, messages: object, **options: object) -> Completion:
             error = OSError("of the user's")

@@ -26,7 +26,7 @@ import openai
 import pytest
 
 from mtagent import Agent
-from mtagent.errors import AuthenticationError, ConfigError, ModelError
+from mtagent.errors import AuthenticationError, BadRequest, ConfigError, ModelError
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.llm.protocol import Sampling
@@ -273,6 +273,15 @@ async def test_a_users_client_without_a_token_ends_the_run_and_names_its_error()
         with pytest.raises(AuthenticationError, match="CredentialUnavailableError: please run az login"):
             await llm.complete(HELLO)
         assert server.arrived == []
+
+
+async def test_an_error_of_a_users_client_about_a_loop_of_its_own_is_not_repeated() -> None:
+    def token() -> str:
+        raise RuntimeError("loop detected in the cache")
+
+    async with Simulator() as server, model("client", *azure(server, azure_ad_token_provider=token)) as llm:
+        with pytest.raises(BadRequest, match="RuntimeError: loop detected in the cache"):
+            await llm.complete(HELLO)
 
 
 async def test_a_failing_token_function_does_not_make_a_wrong_address_look_right() -> None:

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator
 
 _NO_WAY = frozenset({errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH})
+_TLS_ENDED = ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError
 _OF_PACKAGES = frozenset(
     {
         ("aiohttp", "ClientConnectionError"),
@@ -37,15 +38,17 @@ _OF_PACKAGES = frozenset(
 def lost_connection(error: BaseException) -> BaseException | None:
     """The error of a connection because of which ``error`` was raised: the innermost, if any. A retry may help then.
 
-    An answer that refuses a request isn't such an error, nor is a certificate that isn't trusted.
+    An answer that refuses a request isn't such an error, nor is a certificate that isn't trusted. Neither is a file that
+    is missing, even if a connection was lost before it was looked for.
     """
     lost = None
     for cause in _causes(error):
-        was_answered = getattr(cause, "response", None) is not None
-        if was_answered or isinstance(cause, ssl.SSLError):
+        if getattr(cause, "response", None) is not None:  # the server has answered
             return None
         if _is_of_python(cause) or _is_of_package(cause):
             lost = cause
+        elif isinstance(cause, OSError) and cause.errno is not None:
+            return None
     return lost
 
 
@@ -68,7 +71,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_python(error: BaseException) -> bool:
-    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | _TLS_ENDED):
         return True
     return isinstance(error, OSError) and error.errno in _NO_WAY
 

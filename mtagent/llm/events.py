@@ -216,7 +216,8 @@ class Observed:
         self.sampling = sampling_of(llm)
         server = getattr(llm, "server", None)  # a user's object may have anything there
         self._server = server if isinstance(server, str) else None
-        self._servers: Mapping[str, str] = getattr(llm, "servers", {})
+        servers = getattr(llm, "servers", None)
+        self._servers: Mapping[str, str] = servers if isinstance(servers, Mapping) else {}
         # Set only if the model has them: others check that.
         for name in ("key", "price", "limiters", "instructions", "instructed"):
             if hasattr(llm, name):

@@ -24,7 +24,7 @@ import openai
 import truststore
 from yarl import URL
 
-from mtagent.errors import AuthenticationError, BadRequest, ConfigError, ModelError
+from mtagent.errors import AuthenticationError, BadRequest, ConfigError
 from mtagent.llm.connections import lost_connection
 from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
@@ -51,6 +51,8 @@ NOT_CONNECTED = ("ConnectError", "ConnectTimeout")
 """Errors of httpx and httpx2, of which the installed version of the package uses one."""
 OF_CREDENTIALS = ("Authentication", "Credential", "TokenProvider")
 """One of these is in the name of an error about a token: ``ClientAuthenticationError``, ``NoCredentialsError``."""
+OF_ENDED_LOOP = ("Event loop is closed", "different loop", "different event loop")
+"""Words of errors about a connection that belongs to an event loop that has ended."""
 OF_HTTP = frozenset({"accept-encoding", "connection", "content-length", "host"})
 """Headers that the package that posts a request sets itself."""
 OF_THE_PACKAGE = "x-stainless-"
@@ -202,13 +204,13 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):
         return unreadable_failure(error, key)
     what = f"the client raised {type(error).__name__}: {error}"
-    # The client sends nothing because a connection belongs to an event loop that has ended, or for want of a token.
-    if lost_connection(error) is not None or (isinstance(error, RuntimeError) and "loop" in str(error)):
+    is_of_loop = isinstance(error, RuntimeError) and any(words in str(error) for words in OF_ENDED_LOOP)
+    # The package has errors of its own for lost connections to the model's server: this was the one of a token.
+    if lost_connection(error) is not None or is_of_loop:
         return replace(exchange_failure(what, key), unsent=True)
-    kind: type[ModelError] = BadRequest
     if any(word in type(error).__name__ for word in OF_CREDENTIALS):
-        kind = AuthenticationError
-    return RequestFailure(kind, clean(what, key), unsent=True)
+        return RequestFailure(AuthenticationError, clean(what, key), unsent=True)
+    return RequestFailure(BadRequest, clean(what, key))
 
 
 _LOOPS: weakref.WeakKeyDictionary[Any, weakref.ref[asyncio.AbstractEventLoop]] = weakref.WeakKeyDictionary()
