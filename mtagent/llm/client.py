@@ -191,13 +191,15 @@ class OpenAIClient:
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
         self._is_azure = azure_endpoint is not None
-        self._key_source = "your client" if client is not None else place.key_source
+        self._has_own_client = client is not None
+        self._key_source = "your client" if self._has_own_client else place.key_source
         self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
         self._learnt = learnt or LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
+        self._noticed_failures = False
         self._cache_control = cache_control
         self.endpoint = endpoint
         self._has_others = endpoint is not None
@@ -393,7 +395,8 @@ class OpenAIClient:
             if outcome.retry_after is not None:
                 seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers repeatedly ask to wait 0 s
             logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome, seconds)
-            if attempt == NOTICED:
+            if attempt == NOTICED and not self._noticed_failures:
+                self._noticed_failures = True
                 words = "%s keeps failing (%s): each call is tried again for up to %.0f s (deadline)"
                 logger.warning(words, self.base_url, outcome, self._deadline)
             if seconds > exchange.left():
@@ -513,6 +516,8 @@ class OpenAIClient:
             way_out = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or list the server in NO_PROXY"
         elif failure.unreachable and not self._learnt.reached:
             way_out = "nobody answers there: check the base URL, and whether the server is up"
+            if self._has_own_client:
+                way_out += ", and the client's proxy"
         elif failure.transient and self._has_others:
             way_out = "see whether the server is up"
         elif failure.transient:
@@ -535,6 +540,8 @@ class OpenAIClient:
                 way_out = "leave /chat/completions out of base_url: it is added to the address"
             elif "/v1" not in self.base_url:
                 way_out += "; base_url may lack /v1 at its end"
+        elif failure.unsent:
+            way_out = "nothing was sent, since there was no key: see why the function for it failed"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)
         status = failure.status if failure.status not in (0, 200) else None

@@ -38,8 +38,8 @@ _OF_PACKAGES = frozenset(
 def lost_connection(error: BaseException) -> BaseException | None:
     """The error of a connection because of which ``error`` was raised: the innermost, if any. A retry may help then.
 
-    An answer that refuses a request isn't such an error, nor is a certificate that isn't trusted. Neither is a file that
-    is missing, even if a connection was lost before it was looked for.
+    An answer that refuses a request isn't such an error, nor is a certificate that isn't trusted. A missing file isn't
+    one, either, even if a connection was lost before.
     """
     lost = None
     for cause in _causes(error):

@@ -193,8 +193,10 @@ def failure_of(error: Exception, key: str, seconds: float, now: float) -> Reques
     if isinstance(error, openai.APIStatusError):
         key, content = _key_of(error.request.headers), error_body(error.response.content)
         return status_failure(error.status_code, error.response.headers, content, now=now, key=key)
-    if isinstance(error, openai.APITimeoutError | TimeoutError):
+    if isinstance(error, TimeoutError):
         return late_failure(seconds, key)
+    if isinstance(error, openai.APITimeoutError):  # earlier than that
+        return replace(exchange_failure("no answer within the client's own timeout", key), late=True)
     if isinstance(error, openai.APIConnectionError):
         return connection_failure(error, key, unreachable=type(error.__cause__).__name__ in NOT_CONNECTED)
     if isinstance(error, openai.APIResponseValidationError):
