@@ -767,6 +767,22 @@ def test_a_text_whose_source_changed_is_worked_on_again(locked: Shell) -> None:
 
 
 @pytest.mark.loopback
+def test_texts_are_known_when_a_second_file_comes_into_their_xliff(locked: Shell) -> None:
+    path = locked.folder / "app.xlf"
+    content = path.read_text(encoding="utf-8")
+    body = '<body><trans-unit id="cat"><source>Bye</source><target>Adiós</target></trans-unit></body>'
+    second = f'<file original="b" source-language="en" target-language="es" datatype="plaintext">{body}</file>'
+    path.write_text(content.replace("</xliff>", f"{second}</xliff>"), encoding="utf-8")
+
+    done = locked(LOCKED)
+
+    assert "1 segment: " in done.err, done.err
+    assert "nothing to process; no model was called" in locked(LOCKED).err
+    path.write_text(path.read_text(encoding="utf-8").replace("Adiós", "Chao"), encoding="utf-8")
+    assert "edited by people" in locked(LOCKED).err
+    assert "Chao" in path.read_text(encoding="utf-8")
+
+
 def test_a_failed_text_is_tried_again(project: Shell) -> None:
     command = "postedit --source-lang en --in-place --lock locales --stages p --model m --deadline 1 --base-url"
     assert project(f"{command} http://127.0.0.1:9/v1", "--give-up-after", "0").code == 3
