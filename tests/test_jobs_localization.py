@@ -839,6 +839,11 @@ def test_the_translation_into_a_second_language_is_shown(project: Shell) -> None
     assert asked.count("In French") == 2
     about_cat = before.partition("menu")[2].partition("segment Hello")[0]
     assert about_cat in asked  # without a translation there, nothing changes
+    (project.folder / "fr").mkdir()
+    project.write("fr/app.po", other.replace("Language: fr", "X-Generator: x"))
+    assert "In French: Bonjour le monde." in asked_for(
+        project, "postedit locales/es/app.po --second-language fr/app.po"
+    )
     # Files that are worked on are no second language of themselves.
     everything = asked_for(project, "postedit locales/es/app.po --second-language locales --second-language fr.po")
     assert "In Portuguese: Hola gran mundo.\nIn French: Bonjour le monde." in everything
@@ -854,10 +859,10 @@ def test_the_translation_into_a_second_language_is_shown(project: Shell) -> None
 )
 def test_a_second_language_that_cannot_be_shown_is_refused(project: Shell, old: str, new: str, message: str) -> None:
     other = PO.replace("Language: es", "Language: fr").replace("El gato se sentó aquí", "")
-    project.write("fr.po", other.replace(old, new))
-    done = project("postedit locales/es/app.po --source-lang en --second-language fr.po")
+    project.write("other.po", other.replace(old, new))
+    done = project("postedit locales/es/app.po --source-lang en --second-language other.po")
     assert done.code == 1
-    assert "fr.po: " in done.err
+    assert "other.po: " in done.err
     assert message in done.err
 
 
