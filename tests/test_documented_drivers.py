@@ -36,6 +36,7 @@ SMALL: dict[str, list[str]] = {
     "bench.walk": [""],
     "wmt.compare_coverage": ["--samples 2"],
     "wmt.edit_table": [""],
+    "wmt.formats": ["--kind arb", "--kind yml --units 1 --show"],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],
     "wmt.gate_chances": ["--splits 2 --resamples 20"],
     "wmt.guards": ["", "--translations"],
@@ -107,6 +108,7 @@ def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"there is no research data in {data}")
     small = tmp_path_factory.mktemp("data")
     (small / "real").mkdir()
+    (small / "formats").symlink_to(data / "formats")
     for file in [*data.iterdir(), *(data / "real").iterdir()]:
         if file.is_dir():
             continue

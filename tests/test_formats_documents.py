@@ -891,6 +891,14 @@ def test_a_segment_that_trados_has_no_state_for_is_not_marked(tmp_path: Path) ->
         replaced(document, {"u/7": "Zwei"}, {"u/7": [UnitMark(kind="state", text="Draft")]})
 
 
+def test_a_mark_in_a_file_without_a_place_for_marks_is_refused_with_a_way_out(shell: Shell) -> None:
+    for name in ("en.json", "de.json"):
+        (shell.folder / name).write_text('{"a": "Text"}', encoding="utf-8")
+    done = shell("postedit de.json -s en.json --in-place --mark fuzzy")
+    assert done.code == 1
+    assert "de.json:1: such a file has no place for the mark 'fuzzy'; leave out --mark for it: `git diff`" in done.err
+
+
 @pytest.mark.parametrize("mark", ["fuzy", "state", "state=", "comment=", "fuzzy=1", ""])
 def test_an_unknown_mark_is_refused(mark: str) -> None:
     with pytest.raises(ConfigError, match=r"unknown mark .*; there are none, state=STATE, fuzzy, comment"):

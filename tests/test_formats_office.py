@@ -145,7 +145,28 @@ def run(text: str, properties: str = "") -> str:
 
 
 LINK = f'<w:hyperlink r:id="r">{run("on")}</w:hyperlink>'
+LINK_STYLE = '<w:rStyle w:val="Hyperlink"/>'
 WEB_SPACE = '<w:rStyle w:val="apple-converted-space"/><w:color w:val="000000"/>'
+
+
+@pytest.mark.parametrize(
+    ("texts", "source"),
+    [
+        (run("page", LINK_STYLE), "See <1>page</1> now."),
+        (run("the ", LINK_STYLE) + run("key", f"{LINK_STYLE}<w:b/>"), "See <1>the <2>key</2></1> now."),
+    ],
+)
+def test_the_style_of_a_link_needs_no_placeholder_of_its_own(tmp_path: Path, texts: str, source: str) -> None:
+    link = f'<w:hyperlink w:anchor="a">{texts}</w:hyperlink>'
+    document = opened(word_paragraph(tmp_path, run("See ") + link + run(" now.")))
+    unit = document.units[0]
+    assert unit.source == source
+
+    new = replaced(document, {unit.id: f"Now {source.replace('See ', '')}"})
+
+    changed = parts_of(new)["word/document.xml"].decode()
+    assert link in changed.replace("<w:rPr></w:rPr>", "")
+    assert changed.count(LINK_STYLE) == texts.count(LINK_STYLE)
 
 
 @pytest.mark.parametrize(

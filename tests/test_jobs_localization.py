@@ -767,6 +767,22 @@ def test_a_text_whose_source_changed_is_worked_on_again(locked: Shell) -> None:
 
 
 @pytest.mark.loopback
+def test_texts_are_known_when_a_second_file_comes_into_their_xliff(locked: Shell) -> None:
+    path = locked.folder / "app.xlf"
+    content = path.read_text(encoding="utf-8")
+    body = '<body><trans-unit id="cat"><source>Bye</source><target>Adiós</target></trans-unit></body>'
+    second = f'<file original="b" source-language="en" target-language="es" datatype="plaintext">{body}</file>'
+    path.write_text(content.replace("</xliff>", f"{second}</xliff>"), encoding="utf-8")
+
+    done = locked(LOCKED)
+
+    assert "1 segment: " in done.err, done.err
+    assert "nothing to process; no model was called" in locked(LOCKED).err
+    path.write_text(path.read_text(encoding="utf-8").replace("Adiós", "Chao"), encoding="utf-8")
+    assert "edited by people" in locked(LOCKED).err
+    assert "Chao" in path.read_text(encoding="utf-8")
+
+
 def test_a_failed_text_is_tried_again(project: Shell) -> None:
     command = "postedit --source-lang en --in-place --lock locales --stages p --model m --deadline 1 --base-url"
     assert project(f"{command} http://127.0.0.1:9/v1", "--give-up-after", "0").code == 3
@@ -823,6 +839,11 @@ def test_the_translation_into_a_second_language_is_shown(project: Shell) -> None
     assert asked.count("In French") == 2
     about_cat = before.partition("menu")[2].partition("segment Hello")[0]
     assert about_cat in asked  # without a translation there, nothing changes
+    (project.folder / "fr").mkdir()
+    project.write("fr/app.po", other.replace("Language: fr", "X-Generator: x"))
+    assert "In French: Bonjour le monde." in asked_for(
+        project, "postedit locales/es/app.po --second-language fr/app.po"
+    )
     # Files that are worked on are no second language of themselves.
     everything = asked_for(project, "postedit locales/es/app.po --second-language locales --second-language fr.po")
     assert "In Portuguese: Hola gran mundo.\nIn French: Bonjour le monde." in everything
@@ -838,10 +859,10 @@ def test_the_translation_into_a_second_language_is_shown(project: Shell) -> None
 )
 def test_a_second_language_that_cannot_be_shown_is_refused(project: Shell, old: str, new: str, message: str) -> None:
     other = PO.replace("Language: es", "Language: fr").replace("El gato se sentó aquí", "")
-    project.write("fr.po", other.replace(old, new))
-    done = project("postedit locales/es/app.po --source-lang en --second-language fr.po")
+    project.write("other.po", other.replace(old, new))
+    done = project("postedit locales/es/app.po --source-lang en --second-language other.po")
     assert done.code == 1
-    assert "fr.po: " in done.err
+    assert "other.po: " in done.err
     assert message in done.err
 
 

@@ -248,6 +248,19 @@ def test_a_lock_file_needs_the_sources_of_running_text(folders: Shell) -> None:
         assert "a.md: a lock file needs the source texts" in done.last
 
 
+def test_the_only_copy_of_running_text_is_not_replaced(folders: Shell) -> None:
+    Path("a.md").write_text("# A title\n\nSome text and that.\n", encoding="utf-8")
+    data = Path("a.md").read_bytes()
+
+    done = folders("translate a.md -l en-es --in-place --translator", "command:cat")
+
+    assert (done.code, Path("a.md").read_bytes()) == (1, data)
+    assert "a.md: a translation in place would replace the source texts; give -o FILE, or --backup" in done.last
+    done = folders("translate a.md -l en-es --in-place --backup --translator", "command:sed s/a/e/")
+    assert done.code == 0, done.err
+    assert Path("a.md.bak").read_bytes() == data
+
+
 @pytest.mark.loopback
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_is_not_translated_in_a_document_keeps_its_bytes(folders: Shell, server: str, form: str) -> None:

@@ -78,11 +78,14 @@ _LOCALIZATION = (
     "units` lists its texts; `mtagent export --like FILE` writes those of a run into it"
 )
 UNSUPPORTED = {
-    "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
+    "tmx": (
+        "a translation memory",
+        "give it with --memory, or convert it to csv with the columns source and translation",
+    ),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
-    "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
+    "json5": ("JSON5", "convert it to .json, which `mtagent postedit FILE` improves"),
     "ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",

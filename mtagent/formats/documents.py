@@ -449,6 +449,11 @@ def mark_fault(document: LocalizationFile, unit: TranslationUnit, mark: UnitMark
     """Why the file cannot hold this mark of a unit; ``None`` if it can."""
     kinds = document.mark_kinds if isinstance(document, MarkingFile) else ()
     if mark.kind not in kinds:
+        if not kinds:
+            return (
+                f"such a file has no place for the mark {mark.kind!r}; leave out --mark for it: "
+                "`git diff` or --details FILE show which texts are new"
+            )
         return f"such a file cannot hold the mark {mark.kind!r}; use one of {', '.join(['none', *kinds])}"
     return document.mark_fault(unit, mark) if isinstance(document, MarkingFile) else None
 

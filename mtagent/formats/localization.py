@@ -554,7 +554,8 @@ def in_other_languages(
             if place not in wanted or target is None or unit.state == "fuzzy":
                 continue
             found = True
-            note = f"In {languages.name(_language(unit.target_lang, None, 'target', path))}: {target}"
+            named_lang = unit.target_lang or language_in_path(path)
+            note = f"In {languages.name(_language(named_lang, None, 'target', path))}: {target}"
             notes[place] = f"{notes[place]}\n{note}" if place in notes else note
         if not found:
             raise InputError(

@@ -62,16 +62,32 @@ class Lock:
 
     def standing(self, file: Path, unit: TranslationUnit) -> Standing:
         """What the lock knows of a unit of ``file``. A text that a person emptied is new."""
-        known = self._hashes.get(self._name(file), {}).get(_key(unit.id))
+        hashes = hashes_of(unit.source, unit.target)
+        known = self._known(file, unit.id, hashes.source)
         if not known:
             return "new"
-        hashes = hashes_of(unit.source, unit.target)
         if hashes in known:
             return "done"
         if not (unit.target or "").strip():
             return "new"
         written = {each.target for each in known}
         return "changed" if hashes.target in written else "edited"
+
+    def _known(self, file: Path, unit_id: str, source: str) -> set[LockedHashes]:
+        """The hashes of a unit of ``file`` whose source has the hash ``source``.
+
+        When a second ``<file>`` comes into an XLIFF file, the ids get the name of theirs and ``#`` in front. A unit
+        with such an id takes over the lines of its former id, if its source is the same.
+        """
+        by_key = self._hashes.get(self._name(file), {})
+        key = _key(unit_id)
+        former_id = unit_id
+        while key not in by_key and "#" in former_id:
+            former_id = former_id.partition("#")[2]
+            same = {each for each in by_key.get(_key(former_id), ()) if each.source == source}
+            if same:
+                by_key[key] = same
+        return by_key.get(key, set())
 
     def update(
         self, file: Path, ids: Iterable[str], finished: Mapping[str, LockedHashes], to_do: Collection[str]

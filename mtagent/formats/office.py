@@ -94,6 +94,7 @@ class FormattedText:
     inline: dict[str, str]
     properties: str  # of the text outside of placeholders
     formats: dict[str, str] = field(default_factory=dict)  # the properties within a placeholder
+    wrapped: dict[str, str] = field(default_factory=dict)  # those of most of the text within a wrapper, such as a link
     marks: str = ""  # beginnings of bookmarks, which are written before the text
     marks_after: str = ""  # ends of bookmarks, which are written after it, so that no bookmark becomes empty
     copies: list[FormattedText] = field(default_factory=list)  # the same text for older programs
@@ -405,20 +406,17 @@ class _PartReader:
         plain = "".join(piece.text for piece in texts)
         if not scripts.LETTER.search(plain) or not _is_balanced(pieces):
             return
-        lengths: dict[str, int] = {}
-        for piece in texts:
-            key = _seen(piece.properties)
-            lengths[key] = lengths.get(key, 0) + len(piece.text)
-        base = max(lengths, key=lambda key: lengths[key])
-        properties = next(piece.properties for piece in texts if _seen(piece.properties) == base)
+        properties = _usual_properties(texts)
+        bases = [_seen(properties)]  # of the paragraph, and of each open wrapper
         _blend_blanks([piece for piece in pieces if piece.kind != "mark"], properties)
         taken = {int(match["number"]) for match in PLACEHOLDER.finditer(plain)}
         stretch = FormattedText(self.part, pieces[0].start, pieces[-1].end, "", {}, properties)
         number = 0
         wrappers: list[int] = []
-        current = base
+        current = bases[0]
         current_number = 0
-        for piece in pieces:
+        for place, piece in enumerate(pieces):
+            base = bases[-1]
             key = _seen(piece.properties) if piece.kind == "text" else base
             if piece.kind == "mark":
                 if piece.raw.startswith("<w:bookmarkEnd"):
@@ -432,6 +430,8 @@ class _PartReader:
             if piece.kind == "close":
                 stretch.inline[f"</{wrappers[-1]}>"] = piece.raw
                 stretch.text += f"</{wrappers.pop()}>"
+                bases.pop()
+                current = bases[-1]
                 continue
             if piece.kind != "text" or (key != base and current == base and piece.text):
                 number += 1
@@ -441,6 +441,11 @@ class _PartReader:
                 wrappers.append(number)
                 stretch.inline[f"<{number}>"] = piece.raw
                 stretch.text += f"<{number}>"
+                within = _texts_within(pieces, place)
+                properties = _usual_properties(within) if within else stretch.properties
+                stretch.wrapped[f"<{number}>"] = properties
+                current = _seen(properties)
+                bases.append(current)
             elif piece.kind == "object":
                 stretch.inline[f"<{number}/>"] = piece.raw
                 stretch.text += f"<{number}/>"
@@ -452,9 +457,32 @@ class _PartReader:
                     stretch.formats[f"<{number}>"] = piece.properties
                     stretch.text += f"<{number}>"
                 stretch.text += piece.text
-        if current != base:
+        if current != bases[0]:
             stretch.text += f"</{current_number}>"
         self.stretches.append(stretch)
+
+
+def _usual_properties(texts: Sequence[_Piece]) -> str:
+    """The properties of most characters, which need no placeholder."""
+    lengths: dict[str, int] = {}
+    for piece in texts:
+        key = _seen(piece.properties)
+        lengths[key] = lengths.get(key, 0) + len(piece.text)
+    base = max(lengths, key=lambda key: lengths[key])
+    return next(piece.properties for piece in texts if _seen(piece.properties) == base)
+
+
+def _texts_within(pieces: Sequence[_Piece], opening: int) -> list[_Piece]:
+    """The texts in the wrapper that begins with the piece ``opening``, such as a link."""
+    texts = []
+    depth = 0
+    for piece in pieces[opening:]:
+        depth += (piece.kind == "open") - (piece.kind == "close")
+        if depth == 0:
+            break
+        if piece.kind == "text" and piece.text:
+            texts.append(piece)
+    return texts
 
 
 def _is_balanced(pieces: Sequence[_Piece]) -> bool:
@@ -580,12 +608,15 @@ class OfficeFile(ProseFile):
             markup += self._run(part, text, properties[-1], stretch)
             if placeholder is None:
                 continue
-            if placeholder in stretch.formats:
-                properties.append(stretch.formats[placeholder])
-            elif placeholder.startswith("</") and f"<{placeholder[2:]}" in stretch.formats:
-                properties.pop()
-            else:
+            opening = placeholder.replace("</", "<")
+            if opening not in stretch.formats:
                 markup += stretch.inline[placeholder]
+            if placeholder != opening:
+                properties.pop()
+            elif placeholder in stretch.formats:
+                properties.append(stretch.formats[placeholder])
+            elif placeholder in stretch.wrapped:
+                properties.append(stretch.wrapped[placeholder])
         return markup + stretch.marks_after
 
     def _run(self, part: XmlFile, text: str, properties: str, stretch: FormattedText) -> str:

@@ -33,6 +33,7 @@ from mtagent.formats.xliff_reader import (
     XliffReader,
     identified,
     segments_of,
+    unit_of,
 )
 from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, character_fault, tag_pair, with_attributes
 from mtagent.records import ErrorSpan
@@ -149,8 +150,9 @@ class XliffFile:
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
         self._xml.check()
         self._reader = self._read()
-        refuse_repeated_ids(path, self.units)
         self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
+        if len(self._numbers) < len(self.units):
+            refuse_repeated_ids(path, self.units)
         self._without_place = {self.units[number].id for number in self._unplaced}
         self.dialect = self._reader.dialect
         self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
@@ -384,21 +386,15 @@ class XliffFile:
         whole = owner.texts.get("target")
         tags = _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
         self._slots.append(_Slot(place, tags))
-        self.units.append(
-            reader.unit_of(
-                identity,
-                owner.attributes,
-                owner.inherited,
-                whole.tag.attributes if whole else {},
-                definition.attributes if definition else None,
-                source_text,
-                None if target is None else target_text,
-                inline,
-                owner.notes,
-                owner.contexts,
-                source.tag.line,
-            )
+        facts = reader.facts_of(
+            owner.attributes,
+            owner.inherited,
+            whole.tag.attributes if whole else {},
+            definition.attributes if definition else None,
         )
+        new_target = None if target is None else target_text
+        line = source.tag.line
+        self.units.append(unit_of(identity, facts, source_text, new_target, inline, owner.notes, owner.contexts, line))
 
     def _whole_place(self, owner: Owner, source: Content, target: Content | None) -> _Place:
         if target is not None:

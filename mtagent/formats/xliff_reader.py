@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from mtagent.errors import InputError
 from mtagent.formats.documents import TranslationUnit
@@ -102,17 +103,30 @@ class Owner:
     indent: str = ""  # white space before the source
 
 
+class Facts(NamedTuple):
+    """What is known of a unit apart from its texts, and why it must not be changed."""
+
+    state: str | None  # in the words of its tool
+    locked: bool
+    approved: bool
+    by_person: bool
+    max_length: int | None  # in characters
+    max_width: str | None  # a limit in another unit, in words
+    source_lang: str | None
+    target_lang: str | None
+
+
 class XliffReader:
     """Reads the tokens of an XLIFF file into the owners of its texts."""
 
     def __init__(self, xml: XmlFile) -> None:
         self._xml = xml
         self._line_break = xml.line_break.encode(xml.encoding)
-        self._target_attributes: dict[bytes | None, dict[str, str]] = {}  # by what their tag has after its name
+        # Of plain units in the open element, by their attributes and those of their targets: most are the same.
+        self._plain_facts: dict[tuple[bytes | None, tuple[tuple[str, str], ...]], Facts] = {}
         self._line = 1
         self._counted = 0  # the bytes before ``_line``
         self._prefixes: dict[str, str] = {}  # of namespaces
-        self._has_dialect = False  # memoQ's or Phrase's, which keep states in attributes of their own
         self._files: list[str] = []
         self._root = ""
         self._stack: list[str] = []
@@ -213,34 +227,30 @@ class XliffReader:
         encoding = self._xml.encoding
         tag, _, source, target_tag, target, remarks = match.groups()
         attributes = attributes_in(tag.decode(encoding))
-        if not attributes.get("id") or b"xmlns" in tag:
+        identity = attributes.pop("id", "")
+        if not identity or b"xmlns" in tag:
             return None
-        if target_tag not in self._target_attributes:  # most are the same
-            self._target_attributes[target_tag] = attributes_in(target_tag.decode(encoding)) if target_tag else {}
+        resource_name = attributes.pop("resname", "")
+        key = (target_tag, tuple(attributes.items()))
+        facts = self._plain_facts.get(key)
+        if facts is None:
+            target_attributes = attributes_in(target_tag.decode(encoding)) if target_tag else {}
+            facts = self.facts_of(attributes, self._inherited[-1], target_attributes, None)
+            self._plain_facts[key] = facts
         inline = _NO_INLINE
         if b"<" in source or (target is not None and b"<" in target):
             source_text, target_text, inline = numbered(self._pieces(match, "source"), self._pieces(match, "target"))
         else:
             source_text, target_text = unescaped(source.decode(encoding)), unescaped((target or b"").decode(encoding))
         notes: list[str] = []
-        contexts = [attributes["resname"]] if attributes.get("resname") else []
+        contexts = [resource_name] if resource_name else []
         for name, markup in _REMARK.findall(remarks.decode(encoding)) if remarks else ():
             text = unescaped(markup).strip()
             if text:
                 (notes if name == "note" else contexts).append(text)
-        return self.unit_of(
-            attributes["id"],
-            attributes,
-            self._inherited[-1],
-            self._target_attributes[target_tag],
-            None,
-            source_text,
-            None if target is None else target_text,
-            inline,
-            notes,
-            contexts,
-            self._line_of(match.start("source_tag")),
-        )
+        line = self._line_of(match.start("source_tag"))
+        new_target = None if target is None else target_text
+        return unit_of(identity, facts, source_text, new_target, inline, notes, contexts, line)
 
     def _pieces(self, match: re.Match[bytes], name: str) -> list[str | InlineTag]:
         """The source or the target of a plain unit."""
@@ -286,53 +296,16 @@ class XliffReader:
                     self._collected.append(token.value)
                 self._white_space = self._white_space + token.value if token.value.isspace() else ""
 
-    def unit_of(
-        self,
-        identity: str,
-        attributes: Mapping[str, str],
-        inherited: Mapping[str, str],
-        target_attributes: Mapping[str, str],
-        definition: Mapping[str, str] | None,
-        source: str,
-        target: str | None,
-        inline: Mapping[str, str],
-        notes: Sequence[str],
-        contexts: Sequence[str],
-        line: int,
-    ) -> TranslationUnit:
-        """The unit with these attributes, those of its target and of Trados' definition of its segment, and texts."""
-        state, locked, approved, by_person = self._facts_of(attributes, inherited, target_attributes, definition)
-        max_length, max_width = self._length_of(attributes, inherited)
-        if target is not None and not target.strip() and source.strip():
-            target = None  # white space is layout
-        return TranslationUnit(
-            id=identity,
-            source=source,
-            target=target,
-            state=state,
-            locked=locked,
-            approved=approved,
-            by_person=by_person,
-            notes=tuple(notes),
-            context="; ".join(contexts) or None,
-            max_length=max_length,
-            max_width=max_width,
-            inline=inline,
-            source_lang=inherited.get("source-language") or None,
-            target_lang=inherited.get("target-language") or None,
-            line=line,
-        )
-
     def _core(self, name: str) -> str:
         """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
         return name.removeprefix(self._root)
 
     def _enter(self, token: XmlToken) -> None:
         attributes = token.attributes
+        self._plain_facts.clear()
         for name, value in attributes.items():
             if name.startswith("xmlns:"):
                 self._prefixes.setdefault(value, name[6:])
-                self._has_dialect = self._has_dialect or value in (_MEMOQ, _PHRASE)
         if not self._stack:
             self._enter_root(token)
         name = self._core(token.value)
@@ -427,6 +400,7 @@ class XliffReader:
     def _leave(self, token: XmlToken) -> None:
         name = self._stack.pop()
         self._inherited.pop()
+        self._plain_facts.clear()
         if name in ("note", "context") and self._collected is not None:
             text = "".join(self._collected).strip()
             in_unit = self._owner is not None or "unit" in self._stack
@@ -463,27 +437,25 @@ class XliffReader:
         owner.texts[name] = text
         self._text = None
 
-    def _facts_of(
+    def facts_of(
         self,
         attributes: Mapping[str, str],
         inherited: Mapping[str, str],
         target: Mapping[str, str],
         definition: Mapping[str, str] | None,
-    ) -> tuple[str | None, bool, bool, bool]:
-        """The state of a unit in the words of its tool, and why it must not be changed.
+    ) -> Facts:
+        """The facts of a unit with these attributes.
 
         ``target`` and ``definition`` are the attributes of its target and of Trados' definition of its segment.
         """
         locked = attributes.get("translate", inherited.get("translate")) == "no"
-        if self.is_2:
-            return attributes.get("state"), locked, False, False
-        state = target.get("state")
-        approved = attributes.get("approved") == "yes"
+        approved = not self.is_2 and attributes.get("approved") == "yes"
         by_person = False
         lock = ""
-        if definition is None and not self._has_dialect:
-            return state, locked, approved, False
-        if definition is not None:
+        state = attributes.get("state") if self.is_2 else target.get("state")
+        if self.is_2:
+            pass
+        elif definition is not None:
             state = definition.get("conf", state)
             by_person = definition.get("origin") == "interactive"
             lock = definition.get("locked", "")
@@ -497,7 +469,15 @@ class XliffReader:
                 by_person = confirmed not in _NO
                 state = "confirmed" if by_person else "unconfirmed"
             lock = attributes.get(f"{self._phrase}:locked", "")
-        return state, locked or lock not in _NO, approved, by_person
+        return Facts(
+            state,
+            locked or lock not in _NO,
+            approved,
+            by_person,
+            *self._length_of(attributes, inherited),
+            inherited.get("source-language") or None,
+            inherited.get("target-language") or None,
+        )
 
     @property
     def _memoq(self) -> str | None:
@@ -512,15 +492,51 @@ class XliffReader:
         if self.is_2:
             size = inherited.get("unit size", "").rpartition(",")[2]
             return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        if self._has_dialect and self._memoq is not None:
+        if self._memoq is not None:
             size = attributes.get(f"{self._memoq}:maxlengthchars", "")  # -1: no limit
             if size.isascii() and size.isdigit():
                 return int(size), None
-        width = (attributes.get("maxwidth") or inherited.get("maxwidth") or "").strip()
+        width = attributes.get("maxwidth") or inherited.get("maxwidth")
+        if width is None:
+            return None, None
+        width = width.strip()
         if not (width.isascii() and width.isdigit()):
             return None, None
         size_unit = attributes.get("size-unit") or inherited.get("size-unit") or "pixel"
         return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
+
+
+def unit_of(
+    identity: str,
+    facts: Facts,
+    source: str,
+    target: str | None,
+    inline: Mapping[str, str],
+    notes: Sequence[str],
+    contexts: Sequence[str],
+    line: int,
+) -> TranslationUnit:
+    """The unit with these facts and texts."""
+    if target is not None and not target.strip() and source.strip():
+        target = None  # white space is layout
+    return TranslationUnit(
+        identity,
+        source,
+        target,
+        facts.state,
+        facts.locked,
+        facts.approved,
+        facts.by_person,
+        tuple(notes),
+        "; ".join(contexts) or None,
+        facts.max_length,
+        facts.max_width,
+        None,  # no plural form
+        inline,
+        facts.source_lang,
+        facts.target_lang,
+        line,
+    )
 
 
 def identified(path: Path, owners: list[Owner]) -> list[tuple[str, Owner]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import regex
+
 from mtagent.chain.guards import screen
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
@@ -111,6 +113,10 @@ def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked
     return Checked(in_order, translations)
 
 
+_PLACE = regex.compile(r"(?:(?P<line>\d+):(?:\d+:)?)?\s*(?P<problem>.*)", regex.DOTALL)
+"""What follows the name of the file in an error: perhaps its line and column, and what is wrong."""
+
+
 def _check_each(files: LocalizationFiles, config: Config, checker: Checker) -> Checked:
     """The findings file by file; a file that cannot be read is a finding, so that the others are still checked."""
     findings: list[Finding] = []
@@ -120,8 +126,10 @@ def _check_each(files: LocalizationFiles, config: Config, checker: Checker) -> C
             single = replace(files, paths=(path,), forms=(form,), documents=OpenDocuments())
             checked = check(single, config, checker)
         except InputError as error:
-            message = str(error).removeprefix(f"{path}:").lstrip()
-            findings.append(Finding(str(path), None, "", UNREADABLE, "critical", message, "", ""))
+            place = _PLACE.match(str(error).removeprefix(f"{path}:"))
+            assert place is not None
+            line = int(place["line"]) if place["line"] else None
+            findings.append(Finding(str(path), line, "", UNREADABLE, "critical", place["problem"], "", ""))
             translations[str(path)] = 0
             continue
         findings += checked.findings

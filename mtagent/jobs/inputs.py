@@ -180,16 +180,24 @@ class LocalizationInputs:
         """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them,
         and the translation memory has no target for them.
 
-        Raises :class:`ConfigError` for a file of another kind, and for a lock without the sources of running text.
+        Raises :class:`ConfigError` for a file of another kind, and for running text without its sources if there is a
+        lock, or if the only copy of its texts would be replaced.
         """
         translates = config is None or "translate" in (config.effective().stages or ())
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         for path, form in zip(paths, forms, strict=True):
-            if self.lock is not None and self.sources is None and form.name in formats.RUNNING_TEXT:
+            if self.sources is not None or form.name not in formats.RUNNING_TEXT:
+                continue
+            if self.lock is not None:
                 raise ConfigError(
                     f"{path}: a lock file needs the source texts, which a translation in place replaces; name their "
                     "file with -s"
+                )
+            if self.in_place and not self.backup:
+                raise ConfigError(
+                    f"{path}: a translation in place would replace the source texts; give -o FILE, or --backup, or "
+                    "name the file of the sources with -s"
                 )
         lock = Lock(self.lock) if self.lock is not None else None
         files = LocalizationFiles(
