@@ -6,7 +6,6 @@ The same names are used everywhere: ``concurrency = 32`` in the file, ``--concur
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import re
@@ -69,7 +68,7 @@ def unforced(spec: str) -> str:
 def typed_options(
     who: str, kind: Any, options: Mapping[str, str], known: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """``options`` with the types that ``kind``, a class or a function, annotates its parameters with.
+    """``options`` converted to the annotated types of the parameters of ``kind``, a class or a function.
 
     Options without an annotation stay text. ``known`` are the names of all options; by default the keyword-only
     parameters. Raises :class:`ConfigError`, which begins with ``who``.
@@ -110,22 +109,10 @@ def typed_options(
 
 DEFAULT_MODEL = "gpt-6-luna"
 GUARD_NAMES = (
-    *(
-        "placeholders",
-        "literals",
-        "hotkeys",
-        "tags",
-        "urls",
-        "emails",
-        "numbers",
-        "units",
-        "markdown",
-        "paragraphs",
-        "whitespace",
-    ),
-    *("terms", "brackets", "quotes", "script", "language", "control", "width", "repetition", "end", "length"),
-    "max_length",
-)
+    "placeholders", "literals", "hotkeys", "tags", "urls", "emails", "numbers", "units", "markdown", "paragraphs",
+    "whitespace", "terms", "brackets", "quotes", "script", "language", "control", "width", "repetition", "end",
+    "length", "max_length",
+)  # fmt: skip
 """The guards of :mod:`mtagent.chain.guards`, for help texts. A program may add guards there, and then skip them."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _STAGES: dict[str, tuple[Stage, ...]] = {
@@ -193,9 +180,9 @@ def _header(text: str) -> str:
 
 
 def endpoint_parts(text: str) -> tuple[str, str | None]:
-    """The address and the variable of its key in ``URL=VARIABLE``; ``None`` if none is named.
+    """The address in ``URL=VARIABLE``, and the variable that holds the key; without one, ``None``.
 
-    In ``URL?api-version=VALUE`` what follows the last ``=`` belongs to the address.
+    In ``URL?api-version=VALUE`` the text after the last ``=`` belongs to the address.
     """
     address, _, variable = text.rpartition("=")
     last_parameter = re.split(r"[?&]", address)[-1]
@@ -219,16 +206,16 @@ SERVER_FIELDS = (*SERVER_NAMES, "endpoint", "header")
 
 
 class ModelSettings(Record):
-    """Which model to use, where, and how. ``None``: as in the general settings; unset sampling isn't sent."""
+    """The model, its server and parameters. ``None`` = as in the general settings; unset parameters aren't sent."""
 
     model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     azure_endpoint: Annotated[str, AfterValidator(_azure_address)] | None = None
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
     endpoint: tuple[Annotated[str, AfterValidator(_endpoint)], ...] | None = None
-    """Each ``URL`` or ``URL=VARIABLE``: further servers for the model, and the variables with their keys."""
+    """Further servers for the model, each as ``URL`` or ``URL=VARIABLE``; the variable holds the key."""
     header: tuple[Annotated[str, AfterValidator(_header)], ...] | None = None
-    """Each ``NAME=VARIABLE``: headers, and the environment variables with their values."""
+    """Headers, each as ``NAME=VARIABLE``; the environment variable holds the value."""
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -236,7 +223,7 @@ class ModelSettings(Record):
     seed: int | None = None
     reasoning_effort: Named | None = None
     cache_control: CacheControl | None = None
-    """Whose marks for caching to use: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
+    """The kind of cache marks to send: Claude's (also through a gateway), or OpenAI's (GPT-5.6 and later)."""
 
     @property
     def server(self) -> tuple[str | None, str | None, str | None]:
@@ -244,7 +231,7 @@ class ModelSettings(Record):
         return self.base_url, self.azure_endpoint, self.api_version
 
     def overridden(self, settings: Mapping[str, Any]) -> ModelSettings:
-        """These settings with others in place of them. Another server has none of the address, version and headers."""
+        """These settings, overridden by others. If they name another server, this server's fields are dropped."""
         update = dict(settings)
         if "base_url" in update or "azure_endpoint" in update:
             update = {**dict.fromkeys(SERVER_FIELDS), **update}
@@ -270,7 +257,7 @@ class ModelSettings(Record):
 
 
 class JudgeSettings(ModelSettings):
-    """The model that judges in the gate, and the ``evaluator`` or evaluators that ask it; ``None``: by the gate."""
+    """The model that judges in the gate, and the evaluators that call it; ``None`` = the gate's default."""
 
     evaluator: str | tuple[str, ...] | None = None
 
@@ -394,7 +381,7 @@ class Config(ModelSettings):
 
     @property
     def offline(self) -> bool:
-        """Whether there is no model to ask: no server, no model, and no key in the environment."""
+        """Whether no model can be called: no server and no model is set, and no key is in the environment."""
         models_and_servers = [
             self.model,
             self.base_url,
@@ -413,8 +400,8 @@ class Config(ModelSettings):
     def effective(self, *, offline: bool | None = None, translator: bool | None = None) -> Config:
         """This configuration with a value for everything that was left open.
 
-        ``offline``, whether there is no model, and ``translator``, whether there is an MT system, follow from the
-        settings unless a caller knows better, because a user's objects replace models.
+        By default the settings show whether there is no model (``offline``), and whether there is an MT system
+        (``translator``). A caller passes these if a user's objects replace models.
         """
         if offline is None:
             offline = self.offline
@@ -468,11 +455,10 @@ class Config(ModelSettings):
         return len(kinds) > 1 and None not in kinds
 
     def _default_gate(self, offline: bool) -> GateName:
-        """By the judges that are named: ``gain`` for judges of two kinds.
+        """The gate that suits the named judges: ``gain`` if they are of two kinds.
 
-        Without judges it is ``pairwise``, or ``guards`` if there is no model to compare with.
-
-        Margin, samples and the calibration of a single judge need scores.
+        Without judges it is ``pairwise``, or ``guards`` if no model can compare. It is ``rate`` if other settings need
+        scores: margin, samples, or a calibration.
         """
         if self.judges:
             names = {spec.partition(":")[0] for spec in self.judges}
@@ -498,11 +484,11 @@ class Config(ModelSettings):
         general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
         if role is None:
             return general
-        of_role: ModelSettings = getattr(self, role)
+        role_settings: ModelSettings = getattr(self, role)
         if role == "judge":
-            of_role = of_role.model_copy(update={"model": of_role.model or self.judge_model})
+            role_settings = role_settings.model_copy(update={"model": role_settings.model or self.judge_model})
             general = self.model_for("postedit")
-        update = of_role.model_dump(exclude_none=True, include=set(ModelSettings.model_fields))
+        update = role_settings.model_dump(exclude_none=True, include=set(ModelSettings.model_fields))
         return general.overridden(update)
 
     def for_results(self) -> dict[str, Any]:
@@ -517,7 +503,7 @@ class Config(ModelSettings):
             settings["stages"] = [stage for stage in self.stages if stage != "rerank"]
         for table in (settings, *(settings.get(role, {}) for role in get_args(Role))):
             table.pop("endpoint", None)  # its replies count as those of base_url
-        if self.context:  # former versions showed only sources
+        if self.context:  # sets such runs apart from earlier versions, which showed only sources
             settings["context"] = f"{self.context} with translations"
         return {name: value for name, value in settings.items() if value != {}}
 
@@ -651,7 +637,7 @@ class SettingsFile:
         for name in PATHS:
             if isinstance(settings.get(name), str):
                 settings[name] = self.folder / Path(settings[name]).expanduser()
-                if name == "comet_python":  # a mere name would be looked for in PATH
+                if name == "comet_python":  # a bare name would be searched for in PATH
                     settings[name] = settings[name].absolute()
         by_language = settings.get("instructions_for")
         if isinstance(by_language, dict):
@@ -671,8 +657,8 @@ def load(
 ) -> Config:
     """The configuration from ``overrides``, then the TOML file, then the preset, then the defaults.
 
-    ``arguments``: what the caller takes besides settings, and an unknown setting may mean. Raises :class:`ConfigError`
-    naming the file and the setting.
+    ``arguments`` are names of the caller's other arguments, to suggest for an unknown setting. Raises
+    :class:`ConfigError`, which names the file and the setting.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     if isinstance(file, Path):
@@ -684,7 +670,7 @@ def load(
     if ("base_url" in given or "azure_endpoint" in given) and "endpoint" not in given:
         data.pop("endpoint", None)  # it adds servers to another one
     names_local = str(given.get("llm", "")).startswith("local")
-    if names_local:  # a server and a local model given now override the other in the file
+    if names_local:  # a local model given now overrides a server in the file, and the reverse
         for name in (*SERVER_NAMES, "endpoint"):
             if name not in given:
                 data.pop(name, None)
@@ -732,15 +718,15 @@ def _refuse_unfit_gate(config: Config) -> None:
                 f"judge: {spec} is named twice and would give the same ratings: use samples for more ratings"
             )
     compares = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
-    asks_nobody = config.gate in ("none", "guards")
+    has_no_judge = config.gate in ("none", "guards")
     compares_in_rating_gate = config.gate in ("rate", "qe") and any(compares)
     rates_in_comparing_gate = config.gate == "pairwise" and not all(compares)
-    if config.judges and (asks_nobody or compares_in_rating_gate or rates_in_comparing_gate):
+    if config.judges and (has_no_judge or compares_in_rating_gate or rates_in_comparing_gate):
         raise ConfigError(
             f"the judge {' and '.join(config.judges)} has no effect with the gate {config.gate}: leave gate out, so "
             "that the judges decide"
         )
-    if asks_nobody and (config.samples > 1 or config.margin):
+    if has_no_judge and (config.samples > 1 or config.margin):
         name = "samples" if config.samples > 1 else "margin"
         raise ConfigError(f"{name}: concerns judges' scores, but the gate {config.gate} calls no judge: leave gate out")
     if config.gate == "pairwise" or (config.judges and all(compares)):
@@ -830,7 +816,7 @@ def _explain(
 ) -> str:
     """What is wrong with the first wrong setting, and the file if it is from there.
 
-    ``arguments``: what may be meant by an unknown name besides the settings.
+    ``arguments`` are further names to suggest for an unknown setting.
     """
     first = error.errors()[0]
     name = ""
@@ -848,7 +834,7 @@ def _explain(
         names = [*table.model_fields]
         if len(first["loc"]) == 1:
             names += arguments
-        near = difflib.get_close_matches(str(first["loc"][-1]), names, n=1)
+        near = get_close_matches(str(first["loc"][-1]), names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`mtagent config` lists the settings"
         if name == "batch":
             hint = "only the commands translate, postedit and rate have --batch: others answer at once"

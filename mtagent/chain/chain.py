@@ -254,10 +254,10 @@ async def improve(
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
-        heard = on_step(segment, steps[-1])
-        if inspect.isawaitable(heard):
+        result = on_step(segment, steps[-1])
+        if inspect.isawaitable(result):
             with _on_cancel(lambda: on_stop(Chain(segment=segment, steps=tuple(steps)))):  # its steps are paid for
-                await heard
+                await result
         if plan.observer is not None:
             plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()

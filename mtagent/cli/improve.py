@@ -177,7 +177,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         _refuse_unclear_output(files, dry_run=dry_run)
     if not quiet:
         _say_what_is_unset(config, given_options)
-    if _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet):
+    if _finish_if_empty(files, config, command=command, dry_run=dry_run, quiet=quiet):
         return
     if dry_run:
         _print_dry_run(config, files, number_of_repeats or 1, quiet=quiet)
@@ -296,10 +296,10 @@ def show_stale(localization: LocalizationInputs, config: Config) -> Never:
 _MOST_LISTED = 10
 
 
-def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet: bool) -> bool:
-    """Whether localization files have nothing to work on; then they are written as they are.
+def _finish_if_empty(files: Files, config: Config, *, command: str, dry_run: bool, quiet: bool) -> bool:
+    """If localization files have nothing to work on, write them as they are and return ``True``.
 
-    A dry run first shows their units.
+    A dry run prints a table of their units first, and writes nothing.
     """
     if files.localization is None:
         return False

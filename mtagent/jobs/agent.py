@@ -41,12 +41,12 @@ from mtagent.jobs.parts import (
     OwnParts,
     assembled,
     budget_of,
+    budgeted_by,
     effective,
     gate_warnings,
     installed,
     refuse_other_languages,
     settings_for_results,
-    within,
 )
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import GRACE, Outcome, work_all
@@ -591,7 +591,7 @@ class _Opening:
 
     def __init__(self, config: configuration.Config, own: OwnParts, budget: Budget | None) -> None:
         self._store = None if config.store is None else Store(config.store)
-        wrap_llm = RunModels(config, self._store, budget).wrap if self._store else within(budget)
+        wrap_llm = RunModels(config, self._store, budget).wrap if self._store else budgeted_by(budget)
         self._config = config
         self._assembled = assembled(config, own, wrap_llm=wrap_llm, store=self._store)
 

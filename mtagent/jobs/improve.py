@@ -1,4 +1,4 @@
-"""The job of ``postedit`` and ``translate``: a file in, a stored run, a file with better texts out."""
+"""The job of ``postedit`` and ``translate``: read a file, improve its segments in a stored run, write a file."""
 
 from __future__ import annotations
 
@@ -62,20 +62,21 @@ async def improve_file(
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
-    command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
-    requests are sent in them, and the context of a segment has the texts of the files: others are not known in time.
-    The workers of an ``engine`` do the work if there is one. ``on_written`` receives what became of the units of
+    command again resumes it. The ``budget`` defaults to the one that ``config`` sets. With ``batches``, requests
+    are sent in batches, and the context of a segment shows the translations in the files, because new ones aren't known
+    in time. With an ``engine``, its workers do the work. ``on_written`` is called with what became of the units of
     localization files.
     """
     if batches is not None:
-        refuse_unfit(config)  # before the parts are made: there may be no local model at all
-    decided = effective(config, own)
+        refuse_unfit(config)  # before the parts are made: a local model may not be installed
+    effective_config = effective(config, own)
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
-        packages = installed(decided)
-        # With packages, the guard language loads the identifier of languages anyway.
-        contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=bool(packages))
-        _refuse_unfit_contents(contents, inputs, decided, own)
+        packages = installed(effective_config)
+        # Identification costs nothing extra if the guard language is on, which loads the identifier anyway.
+        translates = "translate" in (effective_config.stages or ())
+        contents = _contents(inputs, translates=translates, identifies=bool(packages))
+        _refuse_unfit_contents(contents, inputs, effective_config, own)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, budget, batches)
             parts = assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated, batches=batches)
@@ -86,7 +87,7 @@ async def improve_file(
                 work = _FileWork(inputs, contents.total, models, plan)
                 job = Job(
                     command=command,
-                    settings=_settings(decided, contents, in_batches=batches is not None),
+                    settings=_settings(effective_config, contents, in_batches=batches is not None),
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed,
@@ -100,33 +101,33 @@ async def improve_file(
                     force=files.force,
                     signatures=plan.signatures,
                     installed=packages,
-                    elsewhere=None if engine is None else work.by_workers_of(engine, store),
+                    elsewhere=None if engine is None else work.with_engine(engine, store),
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             _write_outputs(store, run.name, files, inputs, on_written)
             return store.run(run.name)
 
 
-def _refuse_unfit_contents(contents: _Contents, inputs: OpenFiles, decided: Config, own: OwnParts) -> None:
+def _refuse_unfit_contents(contents: _Contents, inputs: OpenFiles, effective_config: Config, own: OwnParts) -> None:
     """Raise :class:`ConfigError` for languages or candidates that the settings don't fit."""
     refuse_other_languages(inputs.config, contents.pairs)
-    refuse_wrong_languages(contents.languages, inputs.files.source, decided, force=inputs.files.force)
+    refuse_wrong_languages(contents.languages, inputs.files.source, effective_config, force=inputs.files.force)
     if contents.has_candidates:
-        inputs.refuse_idle_candidates(decided, own.gate)
+        inputs.refuse_idle_candidates(effective_config, own.gate)
 
 
-def _settings(decided: Config, contents: _Contents, *, in_batches: bool) -> dict[str, Any]:
+def _settings(effective_config: Config, contents: _Contents, *, in_batches: bool) -> dict[str, Any]:
     """The settings that the results depend on."""
-    settings = settings_for_results(decided)
-    if in_batches and decided.context:
-        settings["context"] = f"{decided.context} with given translations"
+    settings = settings_for_results(effective_config)
+    if in_batches and effective_config.context:
+        settings["context"] = f"{effective_config.context} with given translations"
     if contents.has_candidates:
-        settings["stages"] = list(decided.stages or ())
+        settings["stages"] = list(effective_config.stages or ())
     return settings
 
 
 def _announce(config: Config, plan: Plan, contents: _Contents, *, in_batches: bool) -> None:
-    """Say how many round trips batches take, what the gate cannot do, and why segments have to wait."""
+    """Log how many round trips batches take, what the gate cannot do, and why segments have to wait."""
     if in_batches:
         trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
         logger.info("%s", in_words(trips))
@@ -141,7 +142,7 @@ def _announce(config: Config, plan: Plan, contents: _Contents, *, in_batches: bo
 
 @dataclass
 class _FileWork:
-    """The work on the segments of opened files, with the parts in ``plan``."""
+    """Improves the segments of opened files with the parts in ``plan``."""
 
     inputs: OpenFiles
     total: int
@@ -156,17 +157,15 @@ class _FileWork:
         )
 
     async def improve(self, run: Run, position: int, place: Placed) -> Chain:
-        """The chain of the segment at ``place``, whose context has the texts of the run (in batches: of the files)."""
+        """The chain of the segment at ``place``. Its context shows the run's texts (in batches: the files' texts)."""
         if self.models.batches is None:
             segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
         else:
             segment = place.in_context(lambda _, neighbour: neighbour.translation)
         return await improve(segment, self.plan)
 
-    def by_workers_of(
-        self, engine: Engine, store: Store
-    ) -> Callable[[Run, Callable[[Chain], Outcome]], Awaitable[None]]:
-        """The work on all segments by the workers of ``engine``, in place of :meth:`improve`."""
+    def with_engine(self, engine: Engine, store: Store) -> Callable[[Run, Callable[[Chain], Outcome]], Awaitable[None]]:
+        """A function that has the workers of ``engine`` improve all segments, instead of :meth:`improve`."""
         from mtagent.jobs.tables import improve_elsewhere, refuse_dependent
 
         config = self.inputs.config
@@ -206,7 +205,7 @@ def _write_outputs(
 
 
 def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | None:
-    """The placeholders and tags that a first translation lacks: programs need them. Edits have been guarded."""
+    """The missing placeholders and tags of a first translation, which programs need; edits were checked by guards."""
     if segment.translation is not None:
         return None
     missing = [damage for damage in refusals(segment, text, skip=skip) if damage.guard in ("placeholders", "tags")]
@@ -214,7 +213,7 @@ def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | N
 
 
 def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:
-    """The errors that the last rating of each segment's editor found, and no edit fixed."""
+    """By segment, the errors in the editor's last rating that no edit fixed."""
     errors = {}
     for chain in decided_run.chains(dialogues=False):
         edited_steps = [step for step in chain.steps if step.rating("editor")]
@@ -231,7 +230,7 @@ def _failed(decided_run: DecidedRun) -> list[str]:
 
 
 def _warn_about_gate(config: Config, plan: Plan, contents: _Contents) -> None:
-    """Warn of what the gate cannot do, and of texts unlike those that it was calibrated on."""
+    """Warn about what the gate cannot do, and about texts that are unlike the texts of its calibration."""
     for warning in gate_warnings(config, plan, in_run=True):
         logger.warning("%s", warning)
     if config.calibration is not None:
@@ -258,7 +257,7 @@ class _Contents(NamedTuple):
     pairs: tuple[str, ...]
     """The language pairs."""
     languages: LanguageCheck
-    """In which languages the texts are."""
+    """The languages of the texts."""
     domains: tuple[str, ...]
     documents: int
     """The number of documents; a file without documents is one."""
@@ -267,9 +266,11 @@ class _Contents(NamedTuple):
 def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for.
 
-    ``identifies``: look in which languages the texts are.
+    ``identifies``: identify the languages of the texts.
     """
-    total = with_words = workable = 0
+    total = 0
+    with_words = 0
+    translated = 0  # of those with words
     skip = skipped_guards(inputs.config.skip_guards, inputs.config.gate)
     check = LanguageCheck()
     has_candidates = False
@@ -287,10 +288,11 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             domains[segment.domain] = None
         if segment.source.strip():
             with_words += 1
-            workable += segment.translation is not None or from_memory(segment, None, skip=skip) is not None
+            if segment.translation is not None or from_memory(segment, None, skip=skip) is not None:
+                translated += 1
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
-    if with_words and not workable and not translates:
+    if with_words and not translated and not translates:
         stages = inputs.config.stages
         if stages is not None:
             raise ConfigError(
@@ -302,4 +304,5 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), check, tuple(domains), len(documents))
+    untranslated = translated < with_words
+    return _Contents(total, untranslated, has_candidates, tuple(pairs), check, tuple(domains), len(documents))

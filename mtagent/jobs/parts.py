@@ -83,25 +83,25 @@ def budget_of(config: Config, runs: Sequence[str] = ()) -> Budget | None:
     return None
 
 
-def within(budget: Budget | None) -> WrapLLM:
+WrapLLM = Callable[[LLM], LLM]
+"""Puts something around a model, such as a budget or the call cache."""
+
+
+def budgeted_by(budget: Budget | None) -> WrapLLM:
     """A function that puts ``budget`` around each model."""
     return lambda llm: Budgeted(llm, budget) if budget else llm
 
 
 def instructed(llm: LLM, config: Config) -> LLM:
-    """``llm``, which sees the instructions that ``config`` names with each request. Raises :class:`InputError`."""
+    """``llm`` with the instructions of ``config`` added to each request. Raises :class:`InputError`."""
     if config.instructions:
         return Instructed(llm, read_instructions(config.instructions))
     return llm
 
 
-WrapLLM = Callable[[LLM], LLM]
-"""Puts something around a model, such as a budget or the call cache."""
-
-
 @dataclass(frozen=True)
 class OwnParts:
-    """A user's objects, used instead of the parts that the configuration names. None of them is closed.
+    """A user's objects, used instead of the parts that the configuration names. mtagent doesn't close them.
 
     Raises :class:`ConfigError` for objects without the methods that they need.
     """
@@ -116,7 +116,7 @@ class OwnParts:
     llms: Mapping[Role, LLM] = field(default_factory=dict)
     """Replace the models of these roles."""
     api_key: ApiKey | None = field(default=None, repr=False)
-    """For the servers of the models that are not replaced, as are headers and HTTP client."""
+    """For the servers of models that are not replaced; ``headers`` and ``http_client`` too."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     http_client: ClientSession | None = None
     client: Any = None
@@ -129,7 +129,7 @@ class OwnParts:
     observer: Observer | None = None
     """Receives each event: calls, retries, waits and verdicts."""
     ledger: Ledger | None = None
-    """Lends the requests and tokens per minute, which other processes share."""
+    """Shares the requests and tokens per minute with other processes."""
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, *self.judges, self.triage):
@@ -187,7 +187,7 @@ class OwnParts:
 
 
 def _has_method(thing: object, method: str) -> bool:
-    """Whether an object has a method. A class has it only for its objects."""
+    """Whether ``thing`` is an object with this method. A class doesn't count."""
     return not isinstance(thing, type) and callable(getattr(thing, method, None))
 
 
@@ -311,7 +311,7 @@ def refuse_other_languages(config: Config, pairs: Iterable[str]) -> None:
 
 
 def gate_warnings(config: Config, plan: Plan, *, in_run: bool) -> Iterator[str]:
-    """What users may not expect of the gate of ``plan``; ``config`` as they wrote it, ``in_run``: a run is stored."""
+    """Warnings about the gate of ``plan``; ``config`` as users wrote it, ``in_run``: whether a run is stored."""
     if config.calibration is not None:
         gain = read(config.calibration).gain
         if gain is not None and gain.held_out is not None:
@@ -348,7 +348,7 @@ def _plan(
         gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
     if own.gate is None:
         _refuse_other_rule(config, gate)
-    # mtagent's evaluators that suggest edits suggest all of them; a user's may leave some for a model to fix.
+    # If an evaluator of mtagent suggests edits, it suggests all; a user's evaluator may leave some to a model.
     fixing_llm = None
     if evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator)):
         fixing_llm = models.get("postedit")
@@ -388,7 +388,7 @@ def _plan(
 
 
 def _proposers(config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None) -> tuple[Evaluator, ...]:
-    """The evaluators that suggest further edits besides ``evaluator``: the same one, asked again."""
+    """The evaluators that suggest further edits besides ``evaluator``: the same one, called again."""
     if evaluator is None:
         return ()
     proposers: list[Evaluator] = []
@@ -403,7 +403,7 @@ def _proposers(config: Config, own: OwnParts, models: _Models, evaluator: Evalua
 def _post_editors(
     config: Config, own: OwnParts, models: _Models, evaluator: Evaluator | None, fixing_llm: LLM | None
 ) -> list[LLM | None]:
-    """The models that may write edits in Postedit; ``None`` for what a user's evaluator asks, which is unknown."""
+    """The models that may write edits in Postedit; ``None`` for a user's evaluator, whose model is unknown."""
     spec = config.evaluator or "rules"
     post_editors: list[LLM | None] = []
     if own.evaluator is not None:
@@ -426,7 +426,8 @@ async def assembled_evaluator(
 ) -> AsyncIterator[Evaluator]:
     """The evaluator that ``config`` names, which calls the model of the general settings; closed at the end.
 
-    The setting ``forced`` is for the post-editor only: a rating may find no error, unless the evaluator has the option.
+    The setting ``forced`` applies to the post-editor only: here the evaluator may find no errors, unless it has the
+    option ``forced`` itself.
     """
     config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
@@ -443,10 +444,16 @@ async def assembled_model(config: Config, *, wrap_llm: WrapLLM) -> AsyncIterator
         yield _needed(models.with_settings(config.model_for(None)), "this command")
 
 
+LARGEST_SEED = 2**31 - 1
+"""Some servers read a seed as a signed number of 32 bits."""
+DRAWN_AT = 1.0
+"""The temperature for several answers to the same request, unless another is set."""
+
+
 class _Models:
     """The models of a plan: one client for each set of settings, one limiter for each model at a server.
 
-    Stages that ask the same model share its limiter, which admits requests in the order in which they come.
+    Stages that call the same model share its limiter, which admits requests in the order of their arrival.
 
     Without a ``stack`` that closes them at the end, no server and no connection is opened.
     """
@@ -460,13 +467,13 @@ class _Models:
         batches: Batches | None = None,
     ) -> None:
         self.roles = set[Role]()
-        """The roles that a model was asked for."""
+        """The roles for which a model was requested."""
         self.server_roles = set[Role]()
-        """Those whose requests go to a server, and not to a user's object."""
+        """The roles whose requests go to a server, and not to a user's object."""
         self._config = config
         self._own = own
         self._stack = stack
-        self._wrap = wrap_llm or within(budget_of(config))
+        self._wrap = wrap_llm or budgeted_by(budget_of(config))
         self._batches = batches
         self._clients: dict[tuple[ModelSettings, int | None, str], LLM] = {}  # by settings, a user's client, and draw
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
@@ -484,11 +491,11 @@ class _Models:
     def with_settings(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
         """The model with these ``settings``. A reply that was cached in one ``draw`` is not used in another.
 
-        Each draw has a seed of its own, made from the seed that is set: a server that obeys seeds would answer every
-        draw alike. A user's object replaces the model, if ``role`` would ask the same model.
+        Each draw gets its own seed, derived from the configured one; with equal seeds, a server would answer all draws
+        alike. A user's object replaces the model if ``role`` would call the same model.
         """
-        self.roles.add(role or "judge")  # triage is asked like a judge
-        # An effective configuration names a model, unless there is none to ask.
+        self.roles.add(role or "judge")  # triage counts as a judge
+        # An effective configuration names a model if there is one to call.
         if self._config.model is None and settings.model is None and not any(settings.server):
             return None
         client = None
@@ -508,6 +515,8 @@ class _Models:
             client = self._clients[place]
         key = (id(client), settings, draw)
         if key not in self._models:
+            # A request passes the instructions, the cache and the budget (both from wrap_llm), the draw, the observers
+            # and then the client.
             model = client
             if self.observers is not None:
                 model = Observed(model, self.observers)
@@ -657,7 +666,7 @@ def _observers(config: Config, own: OwnParts, stack: AsyncExitStack) -> Observer
 
 
 _UNOPENED: Any = object()
-"""The transport of clients that are never asked."""
+"""The transport of clients that are never called; see :func:`checked_plan`."""
 
 
 def _translator(
@@ -722,7 +731,7 @@ Editors = Mapping[Stage, Sequence[LLM | None]]
 
 
 def _favours(config: Config, models: _Models, editors: Editors) -> dict[Stage, frozenset[int]]:
-    """By stage, the places of the judges whose model may be of the family of a model that edits."""
+    """By stage, the places of the judges whose model may belong to the family of a model that edits."""
     favours: dict[Stage, frozenset[int]] = {}
     for stage, writers in editors.items():
         families = {_family(writer) for writer in writers}
@@ -794,10 +803,9 @@ def _judge(config: Config, spec: str, models: _Models, who: str = "judge", drawn
     name, settings, spec = judge_settings(config, spec, who=who, drawn=drawn)
     role: Role | None = "judge" if who == "judge" else None
     if name == PAIRWISE:
-        if who == "judge":
-            llm = _needed(models.with_settings(settings, role=role), "the pairwise gate")
-        else:
-            llm = _needed(models.with_settings(settings, who), f"the {who} pairwise")
+        draw = "" if who == "judge" else who
+        caller = "the pairwise gate" if who == "judge" else f"the {who} pairwise"
+        llm = _needed(models.with_settings(settings, draw, role=role), caller)
         return PairwiseJudge(named_pairwise(config, spec, llm))
     config = config.model_copy(update={"forced": False})  # a judge may find no error
     samples = config.samples if asks_model(name) else 1
@@ -817,7 +825,7 @@ class Panel(NamedTuple):
 async def assembled_panel(
     config: Config, teacher: str | None, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
 ) -> AsyncIterator[Panel]:
-    """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
+    """The judges that ``config`` names, set up as in the gate, and a ``teacher``; closed at the end.
 
     The teacher is called once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
     for a judge that is named twice.
@@ -838,15 +846,15 @@ async def assembled_panel(
 def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:
     """The evaluator whose score decides whether a text is edited.
 
-    It is the post-editor's evaluator (``editor``) if both would be asked in the same way: then one rating serves both.
+    It is the post-editor's evaluator (``editor``) if both have the same settings: then one rating serves both.
     """
     if config.triage is None:
         return None
     name, settings, spec = judge_settings(config, config.triage, who="triage")
-    is_asked_like_editor = (name, settings, spec) == rater_settings(
+    has_settings_of_editor = (name, settings, spec) == rater_settings(
         config.evaluator or "rules", config.model_for("postedit")
     )
-    if editor is not None and own.evaluator is None and not config.forced and is_asked_like_editor:
+    if editor is not None and own.evaluator is None and not config.forced and has_settings_of_editor:
         return editor
     return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
 
@@ -869,12 +877,6 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
         f"triage {triage.name}: {why}: set triage_above, or set calibration to a file from "
         "`mtagent gate calibrate` of its scores and what people call error-free"
     )
-
-
-LARGEST_SEED = 2**31 - 1
-"""Some servers read a seed as a signed number of 32 bits."""
-DRAWN_AT = 1.0
-"""The temperature for several answers to the same request, unless another is set."""
 
 
 def rater_settings(
@@ -909,8 +911,9 @@ def judge_settings(
 ) -> tuple[str, ModelSettings, str]:
     """The same for a judge; ``who`` may be a teacher or triage.
 
-    Unless ``drawn`` is given, a judge's answers are drawn if there are several ``samples``, or if they would repeat the
-    editor's: at temperature 0 the same evaluator and model would give the very rating that caused the edit.
+    Unless ``drawn`` is given, a judge's answers are sampled at :data:`DRAWN_AT` in two cases: if ``samples`` is above
+    1, and if judge and editor are the same evaluator with the same model. At temperature 0 such a judge would repeat
+    the rating that caused the edit.
     """
     settings = config.model_for("judge")
     if who != "judge" or spec.partition(":")[0] == PAIRWISE:
@@ -954,7 +957,7 @@ def _evaluator(
     *,
     drawn: bool = False,
 ) -> Evaluator:
-    """The evaluator that ``spec`` names, asking the model of ``settings``; it may be one of several ``drawn``.
+    """The evaluator that ``spec`` names, with the model of ``settings``; ``drawn`` if it is one of several samples.
 
     Raises :class:`ConfigError`.
     """
@@ -968,13 +971,13 @@ def _evaluator(
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:
-    """The evaluator that ``spec`` names, asking ``llm`` and no other model. Raises :class:`ConfigError`."""
+    """The evaluator that ``spec`` names, which calls ``llm`` and no other model. Raises :class:`ConfigError`."""
     _, _, spec = rater_settings(spec, ModelSettings())
     return make_evaluator(spec, replace(_surroundings(config, llm), another=lambda model: llm))
 
 
 def named_pairwise(config: Config, spec: str, llm: LLM | None) -> Pairwise:
-    """The judge ``pairwise``, asking ``llm``. Raises :class:`ConfigError`."""
+    """The judge ``pairwise``, which calls ``llm``. Raises :class:`ConfigError`."""
     return make_pairwise(spec, _surroundings(config, llm))
 
 

@@ -208,17 +208,17 @@ class _Doubt:
         self._begun: deque[int] = deque()
         self._ended: dict[int, Outcome] = {}
         self._failures = 0  # of the items before the first that has not ended
-        self._hope = not give_up_after
+        self._is_cleared = not give_up_after  # also once an item has succeeded
 
     def begin(self, position: int) -> None:
         """Work on the item at ``position`` begins; items begin in input order."""
-        if not self._hope:
+        if not self._is_cleared:
             self._begun.append(position)
 
     def end(self, position: int, outcome: Outcome) -> None:
         """Raises :class:`MtagentError` if all items fail. An item with nothing to do counts neither way."""
-        self._hope = self._hope or outcome.succeeded
-        if self._hope:
+        self._is_cleared = self._is_cleared or outcome.succeeded
+        if self._is_cleared:
             return
         self._ended[position] = outcome
         while self._begun and self._begun[0] in self._ended:
