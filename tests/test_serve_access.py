@@ -375,7 +375,10 @@ async def test_the_budget_of_a_day_holds_for_all_requests_servers_and_restarts(t
             assert spent is not None
             assert float(spent[1]) == pytest.approx(0.9)
             health = (await second.get("/healthz")).json()
-            assert health == {"status": "degraded", "problems": ["the budget of this day is spent"]}
+            assert health == {
+                "status": "degraded",
+                "problems": ["what is left of this day's budget might not suffice for the next call"],
+            }
         calls += sum(llm.calls for llm, _ in services)
     assert calls == 3, "a fourth one would exceed it"
 
@@ -462,7 +465,7 @@ async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_co
         assert (await client.get("/healthz")).json() == {"status": "ok"}
         answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
         assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Failed"]) == ("frase errado fin.", "1")
-        problems = ["the budget of this server is spent"]
+        problems = ["what is left of this server's budget might not suffice for the next call"]
         assert (await client.get("/healthz")).json() == {"status": "degraded", "problems": problems}
         metrics = (await client.get("/metrics")).text
     assert llm.calls == 0, "the worst case of a call costs more"
@@ -474,6 +477,14 @@ async def test_a_budget_in_dollars_needs_prices() -> None:
     service = Service(llm=improving(), translator=shout, stages="tp", limits=limits)
     options = r"^--daily-budget, --request-budget: the price of .* is unknown: .*\(--prices\), .*\(--token-budget\)$"
     with pytest.raises(ConfigError, match=options):
+        async with asking(service):
+            pass
+
+
+async def test_a_key_with_a_limit_in_dollars_needs_prices(tmp_path: Path) -> None:
+    config = Config(model="unheard-of", base_url="http://127.0.0.1:9/v1")
+    service = Service(config, translator=shout, stages="tp", keys=key_file(tmp_path, ana=":$0.50"))
+    with pytest.raises(ConfigError, match=r"^--keys \(a key has a limit in \$\): the price of unheard-of is unknown"):
         async with asking(service):
             pass
 

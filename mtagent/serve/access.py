@@ -197,6 +197,11 @@ class Access:
         if path is not None and not self._current_keys():
             raise ConfigError(f"{path}: has no keys; make one with --add-key NAME")
 
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether a key has a limit in dollars, so that all prices must be known."""
+        return self._path is not None and any(key.dollars is not None for key in self._current_keys())
+
     def _current_keys(self) -> tuple[ApiKey, ...]:
         """The keys in the file now. If it cannot be read, the former keys, and the log has the reason."""
         assert self._path is not None

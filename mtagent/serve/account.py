@@ -16,7 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, ModelError, MtagentError
 from mtagent.llm.budget import Amount, Budget, CallKind, PriceOf
 from mtagent.llm.events import CallEvent, Event, RetryEvent
-from mtagent.llm.protocol import LLM
+from mtagent.llm.protocol import LLM, PricedLLM
 from mtagent.records import Usage
 from mtagent.serve.access import ANYBODY, ApiKey
 from mtagent.serve.state import State, today
@@ -93,8 +93,11 @@ class ServiceBudget(Budget):
     otherwise allow one call at a time.
     """
 
-    def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
+    def __init__(
+        self, config: Config, limits: Limits, state: State, metrics: Metrics, *, keys_have_dollars: bool
+    ) -> None:
         super().__init__(config.budget, config.token_budget)
+        self._keys_have_dollars = keys_have_dollars
         self._dollars = config.budget
         self._limits = limits
         self._state = state
@@ -104,9 +107,10 @@ class ServiceBudget(Budget):
 
     @property
     def limits_dollars(self) -> bool:
-        """Whether any of the budgets is in dollars, so that all prices must be known."""
+        """Whether any of the budgets, or of the limits of keys, is in dollars, so that all prices must be known."""
         limits = self._limits
-        return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
+        has_own_limit = limits.dollars_per_day is not None or limits.dollars_per_request is not None
+        return super().limits_dollars or has_own_limit or self._keys_have_dollars
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
@@ -118,20 +122,24 @@ class ServiceBudget(Budget):
                 "--daily-budget": self._limits.dollars_per_day,
                 "--request-budget": self._limits.dollars_per_request,
             }
-            options = ", ".join(option for option, limit in dollars_of.items() if limit is not None)
+            options = [option for option, limit in dollars_of.items() if limit is not None]
+            if not options and not isinstance(llm, PricedLLM):
+                return lambda usage: 0.0  # a user's object may know the cost of a call only afterwards
+            if self._keys_have_dollars:
+                options.append("--keys (a key has a limit in $)")
             raise ConfigError(
-                f"{options}: the price of {llm.model} is unknown: add it to a price file (--prices), "
+                f"{', '.join(options)}: the price of {llm.model} is unknown: add it to a price file (--prices), "
                 "or limit the tokens of the whole server instead (--token-budget)"
             ) from None
 
     @property
     def problems(self) -> list[str]:
-        """Which budgets of all requests are spent, for `/healthz`."""
+        """Which budgets of all requests have refused a call, for `/healthz`."""
         problems = []
         if self.is_spent:
-            problems.append("the budget of this server is spent")
+            problems.append("what is left of this server's budget might not suffice for the next call")
         if self._last_refusal == today():
-            problems.append("the budget of this day is spent")
+            problems.append("what is left of this day's budget might not suffice for the next call")
         return problems
 
     async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:

@@ -153,9 +153,11 @@ class Service:
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
-        dollars = (limits.dollars_per_day, limits.dollars_per_request)
-        if self.agent.budget is not None or dollars != (None, None):
-            self.agent.budget = ServiceBudget(self.agent.config, limits, self.state, self.metrics)
+        limits_dollars = self.access.limits_dollars or {limits.dollars_per_day, limits.dollars_per_request} != {None}
+        if self.agent.budget is not None or limits_dollars:
+            self.agent.budget = ServiceBudget(
+                self.agent.config, limits, self.state, self.metrics, keys_have_dollars=self.access.limits_dollars
+            )
         self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
     @asynccontextmanager

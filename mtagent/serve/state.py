@@ -485,8 +485,10 @@ def _refusal(db: sqlite3.Connection, charge: _Charge) -> ServiceError | None:
     key = charge.key
     db.execute(_OPEN_ACCOUNT, (key.name, charge.month))
     _, dollars, unpriced = db.execute(_SPENT, (key.name, charge.month)).fetchone()
-    if key.dollars is not None and (dollars >= key.dollars or unpriced):
+    if key.dollars is not None and dollars >= key.dollars:
         return QuotaExceeded()
+    if key.dollars is not None and unpriced:
+        return QuotaExceeded("the cost of a former call is unknown, and this key has a limit in dollars")
     values: Mapping[str, Any] = {
         "key": key.name,
         "month": charge.month,
