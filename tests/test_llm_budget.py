@@ -286,6 +286,16 @@ async def test_the_message_of_a_spent_budget_tells_what_is_reserved_apart_from_w
     )
 
 
+async def test_in_waves_the_message_of_a_spent_budget_names_the_limit_that_the_call_exceeds() -> None:
+    budget = Budget(10.0, 1000)
+    budget.begin_again(Usage())
+    budget.settle(await budget.reserve(Amount(5.0, 100)), Amount(5.0, 100))
+    await budget.reserve(Amount(4.9, 10))
+    # With the call in flight, the dollars wouldn't suffice either, but they weren't the reason.
+    with pytest.raises(BudgetSpent, match=r"stopped: 100 tokens of the budget of 1,000 tokens are spent"):
+        await budget.reserve(Amount(0.2, 2000))
+
+
 async def test_a_reply_that_nobody_counted_and_a_call_that_was_cut_short_count_in_full() -> None:
     uncounted = ScriptedLLM([Completion(text="ok", model="m", usage=Usage(calls=1, cost=None))])
     budget = Budget(tokens=100_000)

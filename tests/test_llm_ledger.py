@@ -58,6 +58,14 @@ async def test_budgets_of_shards_share_the_limit(tmp_path: Path) -> None:
     await later.reserve(Amount(4.4, 10))
 
 
+async def test_the_message_of_a_shard_names_the_limit_for_which_nothing_could_be_leased(tmp_path: Path) -> None:
+    budget = LeasedBudget(Ledger(tmp_path / "ledger.jsonl"), "a", 10.0, 1000)
+    budget.begin("shard-a", [])
+    budget.settle(await budget.reserve(Amount(9.0, 100)), Amount(1.0, 100))
+    with pytest.raises(BudgetSpent, match=r"of the budget of 1,000 tokens are spent"):
+        await budget.reserve(Amount(8.0, 2000))
+
+
 async def test_the_costs_of_one_shard_are_known_in_the_next_and_a_budget_that_was_exceeded_leases_no_more(
     tmp_path: Path,
 ) -> None:

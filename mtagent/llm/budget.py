@@ -317,14 +317,14 @@ class Budget:
             spent = self.spent + self._sum_in_batches
             if not (spent + amount).within(self.limit):
                 if self._in_waves:
-                    raise self._refusal(amount, hint)
+                    raise self._refusal(spent + amount, amount, hint)
                 if not (spent + alone).within(self.limit):
                     self._first_too_large = self._first_too_large or alone
                 elif self._in_flight:
                     return None
                 amount = alone
             if self._first_too_large and not self._in_flight:
-                raise self._refusal(self._first_too_large, hint)
+                raise self._refusal(spent + self._first_too_large, self._first_too_large, hint)
             if self._first_too_large or not (spent + self.reserved + amount).within(self.limit):
                 return None
             self.reserved += amount
@@ -351,10 +351,14 @@ class Budget:
         """What is spent, what is reserved for calls in flight, and the limit, as messages have it."""
         return self.spent, self.reserved + self._sum_in_batches, self.limit
 
-    def _refusal(self, amount: Amount, hint: str) -> BudgetSpent:
-        """The error for a call that may take this ``amount``."""
+    def _lacks_dollars(self, needed: Amount) -> bool:
+        """Whether the dollars of what is ``needed`` in all are above their limit."""
+        return needed.dollars > self.limit.dollars
+
+    def _refusal(self, needed: Amount, amount: Amount, hint: str) -> BudgetSpent:
+        """The error for a call that may take this ``amount``, with which more is ``needed`` in all than is allowed."""
         spent, reserved, limit = self._shown()
-        in_dollars = (spent + reserved + amount).dollars > limit.dollars
+        in_dollars = limit.tokens == inf or self._lacks_dollars(needed)
         if in_dollars:
             option, verb = "budget", "is"
         else:

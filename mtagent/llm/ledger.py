@@ -153,6 +153,11 @@ class LeasedBudget(Budget):
                 break
         return super()._reserved_at_once(amount, alone, hint)
 
+    def _lacks_dollars(self, needed: Amount) -> bool:
+        # What the account lacks was asked for in both units, and refused if one of them is spent.
+        missing = max(0.0, needed.dollars - self.limit.dollars)
+        return self._ledger.total()[0] + missing > self._job_limit[0]
+
     def _shown(self) -> tuple[Amount, Amount, Amount]:
         return Amount(*self._ledger.total()), Amount(), Amount(*self._job_limit)
 
