@@ -129,3 +129,21 @@ def test_what_a_request_really_used_is_corrected(tmp_path: Path) -> None:
     assert first.time == clock.time
     first.correct(595)
     assert rate.reserve(10).time == clock.time + 61, "the debt of 585 and these 10 do not fit into the first minute"
+
+
+@pytest.mark.parametrize("corrected", [0, 2000, 5000, 8000])
+def test_what_a_former_lease_left_is_lost_and_what_it_exceeded_is_owed(corrected: int, tmp_path: Path) -> None:
+    clock = FakeClock()
+    ledger = Ledger(tmp_path / "ledger.jsonl", clock)
+    rate = LeasedRate(ledger, "tokens of server", 60_000, clock)
+    first = rate.reserve(5000)
+    rate.reserve(3000)  # another lease
+    first.correct(corrected)
+    before = ledger.reserve("tokens of server", 60_000, 0, 0, 0)[1]
+    rate.reserve(1000)
+    after = ledger.reserve("tokens of server", 60_000, 0, 0, 0)[1]
+    assert after - before == 2, "these 1000 tokens need a lease of their own"
+    left = 60_000 - 5000 - 3000 - 1000 - max(0, corrected - 5000)
+    other = LeasedRate(ledger, "tokens of server", 60_000, clock)
+    assert other.reserve(left).time == clock.time
+    assert other.reserve(1).time > clock.time
