@@ -80,12 +80,15 @@ def test_the_log_and_the_stored_calls_agree_on_retries_waits_and_endpoints(shell
     assert sum(waits) + sum(event["wait"] for event in retries) == pytest.approx(waited, abs=0.05)
     failovers = [event for event in retries if "next_endpoint" in event]
     assert {(event["endpoint"], event["next_endpoint"]) for event in failovers} >= {(first, second)}
+    checked_calls = 0
     for call in stored:
         attempts = [
             event["attempt"] for event in retries if all(event[name] == call[name] for name in ("segment", "purpose"))
         ]
-        if len(attempts) == len(call["retries"]):  # the only call of its kind
+        if attempts and len(attempts) == len(call["retries"]):  # the only call of its kind
             assert attempts == list(range(1, len(attempts) + 1))
+            checked_calls += 1
+    assert checked_calls == sum(bool(call["retries"]) for call in stored) >= 2
     assert shell("runs show r --calls").out.count(second) > 1
 
 
@@ -211,6 +214,22 @@ def test_the_calls_of_a_run_as_json(shell: Shell) -> None:
     assert overview["slowest"][0]["retries"] == ["HTTP 429", "HTTP 429", "Truncated"]
     assert overview["most_expensive"][0]["cost"] == 0.03
     assert overview["causes"][0] == {"purpose": "rate", "model": "m", "cause": "HTTP 429", "times": 2, "calls": 1}
+
+
+def test_calls_before_a_run_was_continued_with_endpoints_have_a_row_of_their_own(shell: Shell) -> None:
+    usage = Usage(calls=1, input_tokens=100, output_tokens=10)
+    with Store(shell.folder / "store.db") as store:
+        run = store.start("r", settings={}, inputs={}, total=2)
+        for segment, endpoint in (("1", None), ("2", "http://a/v1")):
+            call = Call(purpose="rate", model="m", messages=(), usage=usage, seconds=1.0, endpoint=endpoint)
+            store.calls.record(run.id, segment, "rate", segment, call, Completion(text="Hola", model="m"))
+        run.finish()
+    overview = json.loads(shell("runs show r --calls -f json").out)
+    totals = [(group["endpoint"], group["calls"]) for group in overview["totals"]]
+    assert sorted(totals, key=str) == [("http://a/v1", 1), (None, 1)]
+    table = shell("runs show r --calls").lines
+    assert table[1].split()[:3] == ["purpose", "model", "endpoint"]
+    assert sorted(line.split()[2] for line in table[2:4]) == ["-", "http://a/v1"]
 
 
 def test_a_run_without_calls_says_so_and_wrong_combinations_are_refused(shell: Shell) -> None:

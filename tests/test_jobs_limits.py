@@ -119,6 +119,18 @@ async def test_a_key_whose_money_is_spent_is_replaced_by_another_one_for_the_sam
     assert not chain.failed
 
 
+async def test_a_server_that_fails_is_warned_of_once_in_all_parts_of_an_agent(caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        Simulator(Settings(behaviour=lambda body: Fault("status", 401))) as refusing,
+        Simulator(Settings(behaviour=improving)) as second,
+    ):
+        settings: dict[str, Any] = {"base_url": refusing.base_url, "endpoint": second.base_url}
+        async with Agent(model="m", stages="pr", gate="pairwise", judge={"temperature": 0.5}, **settings) as agent:
+            await agent.apostedit("A cat.", "Un gato acertado.", "en", "es")
+    assert len(refusing.requests) > 1, "the judge has other settings than the proofreader"
+    assert caplog.text.count(f"{refusing.base_url}: HTTP 401") == 1
+
+
 def test_a_stopped_run_goes_on_at_another_server_with_the_stored_replies(shell: Shell) -> None:
     from bench.harness import simulator
 

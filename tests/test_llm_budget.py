@@ -267,7 +267,7 @@ async def test_tokens_can_be_limited_where_there_is_no_price() -> None:
     # Without a store nothing is said about one.
     assert re.fullmatch(
         r"stopped: [\d,]+ tokens of the budget of 40,000 tokens are spent, "
-        r"and the next call may take up to [\d,]+ tokens",
+        r"and the next call may take up to [\d,]+ tokens: set a higher token_budget",
         message,
     )
 
@@ -282,7 +282,29 @@ async def test_the_message_of_a_spent_budget_tells_what_is_reserved_apart_from_w
         await budget.reserve(Amount(20.0, 10))
     assert str(refused.value) == (
         "stopped: $1.0000 of the budget of $10.0000 is spent, $3.5000 is reserved for calls in flight, "
-        "and the next call may take up to $20.0000"
+        "and the next call may take up to $20.0000: set a higher budget"
+    )
+
+
+async def test_in_waves_the_message_of_a_spent_budget_names_the_limit_that_the_call_exceeds() -> None:
+    budget = Budget(10.0, 1000)
+    budget.begin_again(Usage())
+    budget.settle(await budget.reserve(Amount(5.0, 100)), Amount(5.0, 100))
+    await budget.reserve(Amount(4.9, 10))
+    # With the call in flight, the dollars wouldn't suffice either, but they weren't the reason.
+    with pytest.raises(BudgetSpent, match=r"stopped: 100 tokens of the budget of 1,000 tokens are spent"):
+        await budget.reserve(Amount(0.2, 2000))
+
+
+async def test_without_a_store_the_message_tells_that_no_budget_can_hold_for_calls_that_nobody_counted() -> None:
+    budget = Budget(tokens=1000)
+    budget.settle(await budget.reserve(Amount(0, 900)), Amount(0, 900), is_assumed=True)
+    with pytest.raises(BudgetSpent) as refused:
+        await budget.reserve(Amount(0, 900))
+    assert str(refused.value) == (
+        "stopped: 900 tokens of the budget of 1,000 tokens are spent (900 tokens of it for calls that the server did "
+        "not count), and the next call may take up to 900 tokens; the cost of those calls is unknown, so no budget can "
+        "hold: go on without a budget, or start another run with one"
     )
 
 
@@ -542,6 +564,38 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
     with pytest.raises(BudgetSpent):
         asyncio.run(collect())
     assert 1 <= len(done) < 9
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_agent_with_a_store_tells_that_replies_are_stored(
+    streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    segments = make_segments([f"Text {letter}." for letter in "abcdefghi"], None, "en", "es")
+    way_on = ". What was finished is stored: the same call pays nothing for stored replies"
+
+    async def work(agent: Agent) -> None:
+        if streamed:
+            async for _ in agent.astream(segments):
+                pass
+        else:
+            await agent.aimprove(segments)
+
+    async def refused(server: str, **settings: Any) -> BudgetSpent:
+        async with Agent(
+            model="m", base_url=server, stages="t", token_budget=60_000, concurrency=1, **settings
+        ) as agent:
+            with pytest.raises(BudgetSpent) as error:
+                await work(agent)
+        return error.value
+
+    reply = "ok" * 20_000
+    async with Simulator(Settings(behaviour=lambda body: reply)) as server:
+        with_store = await refused(server.base_url, store=tmp_path / "replies.db")
+        assert str(with_store).endswith(f"set a higher token_budget{way_on}")
+        assert with_store.way_on == "the same call pays nothing for stored replies"
+        assert way_on not in str(await refused(server.base_url))
 
 
 async def test_what_needs_no_further_call_is_finished_before_a_run_stops() -> None:

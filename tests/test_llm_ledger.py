@@ -58,6 +58,14 @@ async def test_budgets_of_shards_share_the_limit(tmp_path: Path) -> None:
     await later.reserve(Amount(4.4, 10))
 
 
+async def test_the_message_of_a_shard_names_the_limit_for_which_nothing_could_be_leased(tmp_path: Path) -> None:
+    budget = LeasedBudget(Ledger(tmp_path / "ledger.jsonl"), "a", 10.0, 1000)
+    budget.begin("shard-a", [])
+    budget.settle(await budget.reserve(Amount(9.0, 100)), Amount(1.0, 100))
+    with pytest.raises(BudgetSpent, match=r"of the budget of 1,000 tokens are spent"):
+        await budget.reserve(Amount(8.0, 2000))
+
+
 async def test_the_costs_of_one_shard_are_known_in_the_next_and_a_budget_that_was_exceeded_leases_no_more(
     tmp_path: Path,
 ) -> None:
@@ -121,3 +129,21 @@ def test_what_a_request_really_used_is_corrected(tmp_path: Path) -> None:
     assert first.time == clock.time
     first.correct(595)
     assert rate.reserve(10).time == clock.time + 61, "the debt of 585 and these 10 do not fit into the first minute"
+
+
+@pytest.mark.parametrize("corrected", [0, 2000, 5000, 8000])
+def test_what_a_former_lease_left_is_lost_and_what_it_exceeded_is_owed(corrected: int, tmp_path: Path) -> None:
+    clock = FakeClock()
+    ledger = Ledger(tmp_path / "ledger.jsonl", clock)
+    rate = LeasedRate(ledger, "tokens of server", 60_000, clock)
+    first = rate.reserve(5000)
+    rate.reserve(3000)  # another lease
+    first.correct(corrected)
+    before = ledger.reserve("tokens of server", 60_000, 0, 0, 0)[1]
+    rate.reserve(1000)
+    after = ledger.reserve("tokens of server", 60_000, 0, 0, 0)[1]
+    assert after - before == 2, "these 1000 tokens need a lease of their own"
+    left = 60_000 - 5000 - 3000 - 1000 - max(0, corrected - 5000)
+    other = LeasedRate(ledger, "tokens of server", 60_000, clock)
+    assert other.reserve(left).time == clock.time
+    assert other.reserve(1).time > clock.time

@@ -308,6 +308,62 @@ def test_no_minute_holds_more_than_the_rate_if_some_requests_are_cancelled(
         assert sum(other.amount for other in minute) <= max(rate_limit, first.amount)
 
 
+@given(st.lists(st.tuples(st.integers(1, 90), st.floats(0, 30), st.integers(0, 9), st.integers(0, 3)), max_size=40))
+def test_a_cancellation_delays_nobody_and_fills_no_minute_also_after_corrections(
+    requests: list[tuple[int, float, int, int]],
+) -> None:
+    clock, rate_limit = FakeClock(), 60
+    rate = Rate(rate_limit, clock)
+    booked: list[Reservation] = []
+
+    def minute_before(last: Reservation) -> float:
+        return sum(other.amount for other in booked if other.time <= last.time < other.time + 60)
+
+    for amount, gap, corrected_place, cancelled_place in requests:
+        clock.time += gap
+        booked.append(rate.reserve(amount))
+        assert minute_before(booked[-1]) <= max(rate_limit, amount)
+        sent = [reservation for reservation in booked if reservation.time <= clock.time]
+        if corrected_place < len(sent):
+            sent[-1 - corrected_place].correct(amount)
+        waiting = [reservation for reservation in booked if reservation.time > clock.time]
+        if cancelled_place < len(waiting):
+            cancelled = waiting.pop(cancelled_place)
+            before = [(reservation, reservation.time, minute_before(reservation)) for reservation in waiting]
+            booked.remove(cancelled)
+            cancelled.give_back()
+            for reservation, time, held in before:
+                assert reservation.time <= time
+                assert minute_before(reservation) <= max(rate_limit, reservation.amount, held)
+
+
+def test_nobody_waits_longer_than_the_deadline_because_another_request_is_cancelled() -> None:
+    async def outcomes() -> list[float]:
+        clock = LoopClock()
+        limiter = Limiter(tokens_per_minute=100, clock=clock)
+        times: list[float] = []
+
+        async def call(estimate: int, count: int, seconds: float = 0.0, deadline: float = 1e9) -> None:
+            async with limiter.slot(estimate, lambda _: 1000 + deadline - clock.now()) as slot:
+                times.append(clock.now() - 1000)
+                await asyncio.sleep(seconds)
+                slot.succeeded(count)
+
+        tasks = [asyncio.create_task(call(40, 100, seconds=35))]
+        await asyncio.sleep(30)
+        tasks.append(asyncio.create_task(call(40, 90, seconds=6)))
+        await asyncio.sleep(1)
+        tasks.append(asyncio.create_task(call(40, 40, deadline=80)))
+        await asyncio.sleep(1)
+        cancelled = asyncio.create_task(call(10, 10))
+        await asyncio.sleep(10)
+        cancelled.cancel()
+        await asyncio.gather(*tasks)
+        return times
+
+    assert run_in_no_time(outcomes()) == [0, 30, 60]
+
+
 async def test_requests_per_minute_hold() -> None:
     clock = FakeClock()
     limiter = Limiter(requests_per_minute=2, clock=clock)

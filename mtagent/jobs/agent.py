@@ -62,7 +62,7 @@ from mtagent.jobs.python_inputs import (
     split_judges,
     split_models,
 )
-from mtagent.jobs.run import Job, RunModels, run_job
+from mtagent.jobs.run import Job, RunModels, run_job, tell_the_way_on
 from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 logger = logging.getLogger(__name__)
+_WAY_ON = "the same call pays nothing for stored replies"
 _LOADED_FOR_CALLS = ("mtagent.llm.sdk", "mtagent.llm.transport", "genai_prices", "language_data.names")
 """The modules that the first call to a model would import, which takes half a second."""
 Part = TypeVar("Part")
@@ -365,6 +366,7 @@ class Agent:
                 lane=(lambda place: place.document) if self.config.context else None,
             )
         except MtagentError as error:
+            work.tell_the_way_on(error)
             error.chains = _in_order(finished | work.stopped)
             raise
         return list(_in_order(finished))
@@ -399,6 +401,7 @@ class Agent:
                 yield next_chain()
         except MtagentError as error:
             self._session.wait(lambda parts: work.end())
+            work.tell_the_way_on(error)
             error.chains = work.chains_not_yielded(positions)
             raise
         finally:
@@ -436,6 +439,7 @@ class Agent:
                 yield await next_chain()
         except MtagentError as error:
             await self._session.run(lambda parts: work.end())
+            work.tell_the_way_on(error)
             error.chains = work.chains_not_yielded(positions)
             raise
         finally:
@@ -580,6 +584,7 @@ class _Parts(NamedTuple):
 
     plan: Plan
     store: Store | None
+    stores_replies: bool
 
 
 class _Opening:
@@ -591,7 +596,11 @@ class _Opening:
 
     def __init__(self, config: configuration.Config, own: OwnParts, budget: Budget | None) -> None:
         self._store = None if config.store is None else Store(config.store)
-        wrap_llm = RunModels(config, self._store, budget).wrap if self._store else budgeted_by(budget)
+        self._models: RunModels | None = None
+        wrap_llm = budgeted_by(budget)
+        if self._store is not None:
+            self._models = RunModels(config, self._store, budget)
+            wrap_llm = self._models.wrap
         self._config = config
         self._assembled = assembled(config, own, wrap_llm=wrap_llm, store=self._store)
 
@@ -599,7 +608,8 @@ class _Opening:
         plan = await self._assembled.__aenter__()
         for warning in gate_warnings(self._config, plan, in_run=False):
             logger.warning("%s", warning)
-        return _Parts(plan, self._store)
+        stores_replies = self._models is not None and self._models.store_replies
+        return _Parts(plan, self._store, stores_replies)
 
     async def __aexit__(self, *error: Any) -> bool | None:
         return await self._assembled.__aexit__(*error)
@@ -624,6 +634,7 @@ class _Work:
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
         self._tasks = set[asyncio.Task[Any]]()  # in flight
         self._allowed_pairs = set[str]()
+        self._has_stored = False  # replies for a segment
         self.stopped: dict[int, Chain] = {}  # by position: unfinished chains that an error has stopped
 
     def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
@@ -691,6 +702,12 @@ class _Work:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
+    def tell_the_way_on(self, error: MtagentError) -> None:
+        """Add to the message of an error that stops the work that a part of it is stored, if one is."""
+        if error.way_on and self._has_stored:
+            error.way_on = _WAY_ON
+            tell_the_way_on(error)
+
     def chains_not_yielded(
         self, positions: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Future[Chain], int]
     ) -> tuple[Chain, ...]:
@@ -702,14 +719,19 @@ class _Work:
         return _in_order(chains | self.stopped)
 
     async def _improve(self, segment: Segment, position: int, parts: _Parts) -> Chain:
+        def note_stopped(chain: Chain) -> None:
+            self.stopped[position] = chain
+            self._has_stored = parts.stores_replies
+
         chain = await improve(
             segment,
             parts.plan,
             within=self._seconds,
             only=self._only,
             on_step=self._agent._report,
-            on_stop=lambda chain: self.stopped.update({position: chain}),
+            on_stop=note_stopped,
         )
+        self._has_stored = parts.stores_replies
         if parts.store is not None:
             calls = [call for step in chain.steps for call in step.calls]
             if any(call.error for call in calls):

@@ -479,6 +479,7 @@ class _Models:
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
         self._limiters: dict[tuple[str, object, str | None], Limiter] = {}  # by model, server and key
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
+        self._warned = set[tuple[str, str | None]]()  # models and endpoints whose errors were logged
         self._local: LocalServer | None = None
         self._sdk_client_here: Any = None
         self._prices = Prices(config.prices, batch=batches is not None)
@@ -566,7 +567,7 @@ class _Models:
             address, variable = endpoint_parts(text)
             update = {address_field: address, "api_key_env": variable or settings.api_key_env}
             clients.append(self._client_at(settings.model_copy(update=update), endpoint=text))
-        return Endpoints(clients)
+        return Endpoints(clients, warned=self._warned)
 
     def _client_at(
         self, settings: ModelSettings, sdk_client: Any = None, draw: str = "", endpoint: str | None = None

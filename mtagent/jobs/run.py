@@ -139,10 +139,15 @@ def telling_the_way_on() -> Iterator[None]:
     try:
         yield
     except MtagentError as error:
-        if error.way_on:
-            error.args = (f"{error}. What was finished is stored: {error.way_on}",)
-            error.way_on = ""
+        tell_the_way_on(error)
         raise
+
+
+def tell_the_way_on(error: MtagentError) -> None:
+    """Add the way on to the message of ``error``, if it has one."""
+    sentence = f". What was finished is stored: {error.way_on}"
+    if error.way_on and not str(error).endswith(sentence):  # a job inside another one has added it
+        error.args = (f"{error}{sentence}",)
 
 
 @dataclass
@@ -302,6 +307,11 @@ class RunModels:
         self.batches = batches
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
+
+    @property
+    def store_replies(self) -> bool:
+        """Whether a reply of one of the models is stored."""
+        return bool(self._cached)
 
     def wrap(self, llm: LLM) -> LLM:
         """Put budget and cache around ``llm``. A stored reply costs nothing and needs no budget."""

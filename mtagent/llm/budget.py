@@ -45,7 +45,7 @@ QUANTILE = 0.99
 """The share of the known calls of a kind that cost no more than what is reserved for the next one."""
 RECENT_CALLS = 1000
 """How many calls of a kind are remembered: the latest ones."""
-_WITHOUT_COUNT = "go on without a budget, or start another run with one: stored replies cost it nothing"
+_WITHOUT_COUNT = "go on without a budget, or start another run with one"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -270,7 +270,10 @@ class Budget:
                 cost = self._prices[model](usage)
             calls = f"run {run!r} has made {usage.calls} calls to {model}"
             if is_uncounted(usage):
-                raise ConfigError(f"{calls} that the server did not count, so their cost is unknown: {_WITHOUT_COUNT}")
+                raise ConfigError(
+                    f"{calls} that the server did not count, so their cost is unknown: {_WITHOUT_COUNT}, "
+                    "which pays nothing for stored replies"
+                )
             if self.limit.dollars < inf and cost is None:
                 raise ConfigError(
                     f"{calls} whose cost is unknown: add the price to a price file (prices), limit the tokens "
@@ -317,14 +320,14 @@ class Budget:
             spent = self.spent + self._sum_in_batches
             if not (spent + amount).within(self.limit):
                 if self._in_waves:
-                    raise self._refusal(amount, hint)
+                    raise self._refusal(spent + amount, amount, hint)
                 if not (spent + alone).within(self.limit):
                     self._first_too_large = self._first_too_large or alone
                 elif self._in_flight:
                     return None
                 amount = alone
             if self._first_too_large and not self._in_flight:
-                raise self._refusal(self._first_too_large, hint)
+                raise self._refusal(spent + self._first_too_large, self._first_too_large, hint)
             if self._first_too_large or not (spent + self.reserved + amount).within(self.limit):
                 return None
             self.reserved += amount
@@ -351,10 +354,14 @@ class Budget:
         """What is spent, what is reserved for calls in flight, and the limit, as messages have it."""
         return self.spent, self.reserved + self._sum_in_batches, self.limit
 
-    def _refusal(self, amount: Amount, hint: str) -> BudgetSpent:
-        """The error for a call that may take this ``amount``."""
+    def _lacks_dollars(self, needed: Amount) -> bool:
+        """Whether the dollars of what is ``needed`` in all are above their limit."""
+        return needed.dollars > self.limit.dollars
+
+    def _refusal(self, needed: Amount, amount: Amount, hint: str) -> BudgetSpent:
+        """The error for a call that may take this ``amount``, with which more is ``needed`` in all than is allowed."""
         spent, reserved, limit = self._shown()
-        in_dollars = (spent + reserved + amount).dollars > limit.dollars
+        in_dollars = limit.tokens == inf or self._lacks_dollars(needed)
         if in_dollars:
             option, verb = "budget", "is"
         else:
@@ -366,13 +373,15 @@ class Budget:
             return f"{value.tokens:,} tokens"
 
         message = f"stopped: {shown(spent)} of the budget of {shown(limit)} {verb} {self._counted}"
+        advice = f": set a higher {option}"
         way_on = f"the same command with a higher {option} continues from there"
         if self.assumed != Amount():
             message += f" ({shown(self.assumed)} of it for calls that the server did not count)"
-            way_on = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
+            advice = f"; the cost of those calls is unknown, so no budget can hold: {_WITHOUT_COUNT}"
+            way_on = "another run pays nothing for stored replies"
         if reserved != Amount():
             message += f", {shown(reserved)} {verb} reserved for calls in flight"
-        error = BudgetSpent(f"{message}, and the next call may take up to {shown(amount)}{hint}")
+        error = BudgetSpent(f"{message}, and the next call may take up to {shown(amount)}{hint}{advice}")
         error.way_on = way_on
         return error
 

@@ -84,6 +84,8 @@ class CallState:
     segment: str
     end: float | None = None
     attempts: int = 0
+    endpoints: set[str | None] = field(default_factory=set)
+    """Those that got an attempt."""
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
     last_failure: RequestFailure | None = None
@@ -417,6 +419,7 @@ class OpenAIClient:
                 note_wait()
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
+                exchange.endpoints.add(self.endpoint)
                 posted = with_cache_control(sent, self._cache_control) if self._cache_control else sent
                 payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
@@ -550,7 +553,11 @@ class OpenAIClient:
             words = f"HTTP {status}: {words}"
         if words:
             words = f": {words}"
-        tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
+        tried = ""
+        if len(exchange.endpoints) > 1:
+            tried = f" (attempt {exchange.attempts}, at {len(exchange.endpoints)} endpoints)"
+        elif exchange.attempts > 1:
+            tried = f" (attempt {exchange.attempts})"
         kind = failure.kind
         if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
             # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.

@@ -35,7 +35,6 @@ class _State:
     failures: int = 0  # since its last success
     rests_until: float = 0.0  # nothing is sent to it before
     refuses_until: float = 0.0  # other endpoints are preferred until then
-    warned: bool = False
 
     def wait(self, now: float) -> float:
         """Seconds until a request may be sent."""
@@ -47,9 +46,6 @@ class _State:
 
     def fail(self, error: ModelError, now: float, *, is_trial: bool) -> None:
         """Let the endpoint rest. ``is_trial``: the request was the only one after a rest."""
-        if not self.warned:
-            self.warned = True
-            logger.warning("%s; its requests go to the other endpoints for a while", error)
         if not error.transient:
             self.refuses_until = now + REFUSED_REST
         elif isinstance(error, ServerPaused):
@@ -106,10 +102,18 @@ class Endpoints:
     at an endpoint. An endpoint that fails rests: a second, then longer, and a single request tries it again. If no
     endpoint has ever been reached, requests fail without waiting.
 
-    The first client names the requests, so that a stored reply is found again whichever endpoint gave it.
+    The first client names the requests, so that a stored reply is found again whichever endpoint gave it. A warning is
+    logged for the first error of an endpoint. ``warned`` holds the models and endpoints of these warnings; share it
+    between the parts of a run, which may reach the same model with different settings.
     """
 
-    def __init__(self, clients: Sequence[OpenAIClient], *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        clients: Sequence[OpenAIClient],
+        *,
+        clock: Clock | None = None,
+        warned: set[tuple[str, str | None]] | None = None,
+    ) -> None:
         first = clients[0]
         self.model, self.sampling, self.server = first.model, first.sampling, first.server
         self.limiters: Sequence[Limiter] = tuple(client.limiter for client in clients)
@@ -117,6 +121,7 @@ class Endpoints:
         """Host and port of each endpoint."""
         self._states = [_State(client) for client in clients]
         self._clock = clock or Clock()
+        self._warned = set[tuple[str, str | None]]() if warned is None else warned
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for ``usage`` at the most expensive endpoint; ``None`` if the price of one is unknown."""
@@ -176,6 +181,7 @@ class Endpoints:
                 is_of_endpoint = isinstance(error, OF_ENDPOINT) or error.status in STATUSES_OF_ENDPOINT
                 if not error.transient and not is_of_endpoint:
                     raise
+                self._warn(error, state.client)
                 state.fail(error, self._clock.now(), is_trial=is_trial)
                 if not error.transient:
                     left.remove(state)
@@ -186,6 +192,12 @@ class Endpoints:
                 return completion
             finally:
                 state.calls -= 1
+
+    def _warn(self, error: ModelError, client: OpenAIClient) -> None:
+        """Log the first error of an endpoint."""
+        if (self.model, client.endpoint) not in self._warned:
+            self._warned.add((self.model, client.endpoint))
+            logger.warning("%s; its requests go to the other endpoints for a while", error)
 
     @property
     def _are_wrong(self) -> bool:

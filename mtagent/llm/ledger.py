@@ -153,8 +153,25 @@ class LeasedBudget(Budget):
                 break
         return super()._reserved_at_once(amount, alone, hint)
 
+    def _lacks_dollars(self, needed: Amount) -> bool:
+        # What the account lacks was asked for in both units, and refused if one of them is spent.
+        missing = max(0.0, needed.dollars - self.limit.dollars)
+        return self._ledger.total()[0] + missing > self._job_limit[0]
+
     def _shown(self) -> tuple[Amount, Amount, Amount]:
         return Amount(*self._ledger.total()), Amount(), Amount(*self._job_limit)
+
+
+class _LeasedReservation(Reservation):
+    """An amount of the lease ``number``."""
+
+    number = 0
+
+    def correct(self, amount: float) -> None:
+        """Replace the estimate. What a former lease has left is lost, but more than it had is owed by the next one."""
+        assert isinstance(self.rate, LeasedRate)
+        self.counts = self.number == self.rate.number or amount > self.amount
+        super().correct(amount)
 
 
 class LeasedRate(Rate):
@@ -164,7 +181,8 @@ class LeasedRate(Rate):
         super().__init__(limit, clock)
         self._ledger = ledger
         self._unit = unit
-        self._number = 0  # of the lease
+        self.number = 0
+        """Of the lease."""
         self._time = 0.0  # from which it may be used
         self._leased = 0.0
         self._before = 0.0  # the total at its beginning
@@ -172,14 +190,14 @@ class LeasedRate(Rate):
     def reserve(self, amount: float) -> Reservation:
         """Book ``amount`` at the earliest time. See :meth:`Rate.reserve`."""
         now = self._clock.now()
-        self.total = max(self.total, self._before)  # what former leases turn out to have left is lost
         used = self.total - self._before
         if used + amount > self._leased or now > self._time + LEASE_SECONDS:
             self._leased = max(amount, self.limit / RATE_PARTS)
-            seconds, self._number = self._ledger.reserve(self._unit, self.limit, self._leased, self._number, used)
+            seconds, self.number = self._ledger.reserve(self._unit, self.limit, self._leased, self.number, used)
             self._time = now + seconds
             self._before = self.total
-        reservation = Reservation(self, max(now, self._time), amount)
+        reservation = _LeasedReservation(self, max(now, self._time), amount)
+        reservation.number = self.number
         self.total += amount
         return reservation
 

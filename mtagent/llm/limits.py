@@ -528,7 +528,8 @@ class Rate:
         self._book(reservation)
         return reservation
 
-    def _book(self, reservation: Reservation) -> None:
+    def _book(self, reservation: Reservation, latest: float = inf) -> None:
+        """Book it at the earliest time that has room, or at the ``latest`` one, even if that has none."""
         now = self._clock.now()
         time = now
         if self._reserved:
@@ -536,6 +537,9 @@ class Rate:
         while self._reserved:
             oldest = self._reserved[0]
             if oldest.time + self._window > now and self.total + reservation.amount <= self.limit:
+                break
+            if oldest.time + self._window > latest:
+                time = latest
                 break
             self._reserved.popleft()
             oldest.counts = False
@@ -549,7 +553,11 @@ class Rate:
         self.total += reservation.amount
 
     def give_back(self, reservation: Reservation) -> None:
-        """Cancel a ``reservation`` that was not used, and book those that still wait again: they may be earlier now."""
+        """Cancel a ``reservation`` that was not used, and book those that still wait again: they may be earlier now.
+
+        None gets a later time, because each request waits only as long as it was told. Amounts that were corrected
+        upward may leave no room at its time. Then the minute holds as much as it would have without the cancellation.
+        """
         now = self._clock.now()
         others = [other for other in (*self._earlier, *self._reserved) if other is not reservation]
         self._earlier.clear()
@@ -560,7 +568,7 @@ class Rate:
             other.counts = True
         for other in others:
             if other.time > now:
-                self._book(other)
+                self._book(other, latest=other.time)
                 other.wake()
 
 

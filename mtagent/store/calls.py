@@ -74,7 +74,8 @@ _OVERVIEW = {
         FROM calls, json_each(calls.retries) WHERE run_id = :run GROUP BY purpose, model, cause ORDER BY times DESC""",
 }
 
-_ENDPOINTS = "SELECT count(DISTINCT endpoint) FROM calls WHERE run_id = :run"
+# A run that was continued with further endpoints has calls without a name of one.
+_ENDPOINTS = "SELECT count(DISTINCT coalesce(endpoint, '')) FROM calls WHERE run_id = :run"
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
