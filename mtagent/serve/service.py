@@ -185,7 +185,11 @@ class Service:
             raise _stopping()
 
     def end_work(self) -> None:
-        """End the work on all requests in flight now: they are answered with 503, and their characters refunded."""
+        """End the work on all requests in flight now.
+
+        Requests whose texts aren't all translated are answered with 503, and their characters refunded. The others are
+        answered as at their deadline.
+        """
         self._work_is_over = True
         for work in self._work:
             end_now(work)
@@ -367,7 +371,7 @@ class Service:
 
     @contextmanager
     def paid(self) -> Iterator[None]:
-        """Refund the characters that were charged if the request fails before any chain is done.
+        """Refund the characters that were charged if the request fails before any chain is sent.
 
         Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
         """
@@ -404,8 +408,7 @@ class Service:
         if not self._translates:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         await self.charge(segments)
-        with self.paid():
-            return [chain async for chain in self.improved(segments, needs_all=True)]
+        return await self.all_improved(segments, needs_all=True)
 
     def _translation_failure(self, step: Step) -> ServiceError:
         """The error for a text that ``step`` left without a translation; the cause goes to the log."""
@@ -417,6 +420,21 @@ class Service:
             return ServiceError(503, "the text cannot be translated", retry_after=1)
         return ServiceError(500, "the text cannot be translated")
 
+    async def all_improved(
+        self,
+        segments: Sequence[Segment],
+        timeout: float | None = None,  # noqa: ASYNC109
+        *,
+        needs_all: bool = False,
+    ) -> list[Chain]:
+        """The chains of all segments, for one answer (see :meth:`improved`). Raises :class:`ServiceError`."""
+        with self.paid():
+            chains = [chain async for chain in self.improved(segments, timeout, needs_all=needs_all)]
+        # An error in the middle leaves nothing to send, so no chain is counted before the last one has come.
+        for chain in chains:
+            self.count(chain)
+        return chains
+
     async def improved(
         self,
         segments: Sequence[Segment],
@@ -424,12 +442,12 @@ class Service:
         *,
         needs_all: bool = False,
     ) -> AsyncGenerator[Chain, None]:
-        """Yield the chain of each segment, in order, and count it.
+        """Yield the chain of each segment, in order. The caller counts it when it sends it to the client.
 
         All segments are translated before any is improved. With ``needs_all``, a segment without a translation ends the
         request then; without it, only if no segment has a translation. Whatever the models do after that, the text of a
-        chain is at least that translation, and it comes before the deadline. Raises :class:`ServiceError`, and errors
-        of the agent that concern the whole request.
+        chain is at least that translation. It comes before the deadline, or when the work on all requests ends.
+        Raises :class:`ServiceError`, and errors of the agent that concern the whole request.
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
@@ -439,15 +457,13 @@ class Service:
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         if len(groups) == 1:  # needs no task of its own
-            for chain in await self._until_over(self._improve(groups[0], end, is_admitted)):
-                self.count(chain)
+            for chain in await self._improve(groups[0], end, is_admitted):
                 yield chain
             return
         tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
         try:
             for task in tasks:
-                for chain in await self._until_over(task):
-                    self.count(chain)
+                for chain in await task:
                     yield chain
         finally:
             for task in tasks:
@@ -515,17 +531,22 @@ class Service:
         return error
 
     async def _improve(self, drafts: Sequence[Chain], end: float, is_admitted: bool) -> list[Chain]:
-        """Improve translated segments; if the models refuse all work, the chains end with their translations."""
+        """Improve translated segments.
+
+        If the models refuse all work, or the server stops before they are done, the chains end with their translations.
+        """
         segments = []
         for number, draft in enumerate(drafts):
             if draft.failed is None:
                 # Clients may give several segments the same id.
                 segments.append(draft.segment.model_copy(update={"id": str(number), "translation": draft.text}))
         chains: Sequence[Chain] = ()
-        error: MtagentError = self._rest()
+        error: Exception = self._rest()
         if is_admitted and segments:
             try:
-                chains = await self._improve_until(end, segments)
+                chains = await self._until_over(self._improve_until(end, segments))
+            except ServiceError:
+                error = TimeoutError("the server was stopped")
             except FATAL as fatal:
                 error = fatal
                 chains = fatal.chains
