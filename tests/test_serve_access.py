@@ -1036,6 +1036,75 @@ async def test_health_and_refusal_while_closing_and_too_many_at_once(tmp_path: P
         assert (await first).status_code == 200
 
 
+async def asked_until_the_grace_ends(service: Service, path: str, body: Any, **headers: str) -> httpx.Response:
+    """The answer of a server that stops while it works on the request, after what can be done has been done."""
+    async with asking(service) as client:
+        asked = asyncio.create_task(client.post(path, json=body, headers=headers, timeout=30))
+        await asyncio.sleep(0.5)
+        assert not asked.done()
+        service.closing = True
+        service.end_work()
+        return await asked
+
+
+class HangsOnSecond(ScriptedLLM):
+    """Edits nothing, and never answers about the text "second"."""
+
+    async def complete(self, messages: Any, **options: Any) -> Completion:
+        await asyncio.sleep(3600 if "second" in str(messages).lower() else 0)
+        return Completion(text="{}", model="m", finish_reason="stop", usage=Usage(calls=1))
+
+
+@pytest.mark.parametrize("context", [0, 1])
+async def test_texts_that_are_translated_when_the_grace_ends_are_returned_as_late(context: int, tmp_path: Path) -> None:
+    def service() -> Service:
+        config = Config(context=context)
+        return Service(config, translator=shout, llm=HangsOnSecond([]), stages="tp", gate="guards", **kept)
+
+    kept: dict[str, Any] = {"state": tmp_path / "s.db", "keep": "texts", "limits": Limits(deadline=60)}
+    body = {"q": ["first", "second"], "source": "en", "target": "es"}
+    answer = await asked_until_the_grace_ends(service(), "/translate", body)
+    assert (answer.status_code, answer.json()["translatedText"]) == (200, ["FIRST", "SECOND"])
+    assert answer.headers["X-Mtagent-Late"] == str(1 + context), "with context, the texts are one piece of work"
+    segments = {"segments": [{"source": "first"}, {"source": "second"}], "source_lang": "en", "target_lang": "es"}
+    answer = await asked_until_the_grace_ends(service(), "/v1/improve", segments, accept="application/x-ndjson")
+    chains = [json.loads(line) for line in answer.text.splitlines()]
+    assert [chain["text"] for chain in chains] == ["FIRST", "SECOND"]
+    assert chains[1]["late"]
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db:
+        assert db.execute("SELECT characters FROM usage").fetchall() == [(2 * len("firstsecond"),)]
+        assert db.execute("SELECT source FROM segments").fetchall() == [("first",), ("second",)] * 2
+
+
+async def test_texts_that_a_client_left_before_the_answer_are_neither_counted_nor_kept(tmp_path: Path) -> None:
+    parts: dict[str, Any] = {"state": tmp_path / "s.db", "keep": "texts", "limits": Limits(deadline=60)}
+    service = Service(translator=shout, llm=HangsOnSecond([]), stages="tp", gate="guards", **parts)
+    body = {"q": ["first", "second"], "source": "en", "target": "es"}
+    async with asking(service) as client:
+        asked = asyncio.create_task(client.post("/translate", json=body))
+        await asyncio.sleep(0.5)
+        asked.cancel()
+        await asyncio.wait([asked])
+        assert "mtagent_segments_total{" not in (await client.get("/metrics")).text
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db:
+        assert db.execute("SELECT source FROM segments").fetchall() == []
+
+
+async def test_a_request_with_a_text_that_is_not_translated_when_the_grace_ends_costs_nothing(tmp_path: Path) -> None:
+    async def hangs(text: str) -> str:
+        await asyncio.sleep(3600 if text == "second" else 0)
+        return text.upper()
+
+    service = Service(translator=hangs, stages="t", state=tmp_path / "s.db", keep="texts", limits=Limits(deadline=60))
+    body = {"q": ["first", "second"], "source": "en", "target": "es"}
+    answer = await asked_until_the_grace_ends(service, "/translate", body)
+    assert (answer.status_code, answer.json()) == (503, {"error": "the server is being stopped"})
+    assert not [name for name in answer.headers if name.startswith("x-mtagent")]
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db:
+        assert db.execute("SELECT characters FROM usage").fetchall() == [(0,)]
+        assert db.execute("SELECT source FROM segments").fetchall() == []
+
+
 async def test_metrics_need_a_key_where_keys_are_set(tmp_path: Path) -> None:
     async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
         assert (await client.get("/metrics")).status_code == 401

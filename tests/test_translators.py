@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -555,7 +557,88 @@ def test_an_async_function_that_ignores_its_cancellation_is_left_behind(
     with Agent(translator, stages="t") as agent:
         assert agent.translate(texts[:1], "en", "es", timeout=0.2)[0].failed is not None
     assert time.monotonic() - began < 5, "neither the end of the loop nor that of the agent waits for it"
-    assert [record.getMessage()[:35] for record in caplog.records] == ["stubborn: a call went on for 0.05 s"]
+    assert [record.getMessage()[:35] for record in caplog.records] == ["stubborn: a call went on for 1 s af"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_function_that_cleans_up_is_waited_for_at_the_end_of_the_loop(
+    waits: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    cleaned = []
+
+    async def polite(text: str) -> str:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.2)
+            cleaned.append(text)
+        return text
+
+    async def ask() -> list[asyncio.Task[Any]]:
+        translator = CallableTranslator(polite)
+        calls = [asyncio.create_task(translator.draft(segment("one"))) for _ in range(10)]
+        await asyncio.sleep(0.01)
+        if waits:
+            for call in calls:
+                call.cancel()
+            await asyncio.wait(calls)
+            assert not cleaned, "the caller waits for 0.05 s only"
+        return calls
+
+    asyncio.run(ask())
+    assert len(cleaned) == 10
+    assert not caplog.records
+
+
+def test_calls_that_never_end_do_not_keep_their_loop() -> None:
+    async def stubborn(text: str) -> str:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+    async def ask() -> weakref.ref[asyncio.AbstractEventLoop]:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await translator.draft(segment("one"))
+        return weakref.ref(asyncio.get_running_loop())
+
+    translator = CallableTranslator(stubborn)
+    loop = asyncio.run(ask())
+    gc.collect()
+    assert loop() is None
+
+
+async def test_a_list_that_is_cleaning_up_keeps_its_place_when_another_one_is_cancelled() -> None:
+    events = []
+    may_end = asyncio.Event()
+
+    async def f(texts: list[str]) -> list[str]:
+        events.append(f"begin {texts[0]}")
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            events.append(f"cancel {texts[0]}")
+            await may_end.wait()
+            events.append(f"end {texts[0]}")
+            raise
+        return texts
+
+    async def settle() -> None:
+        for _ in range(30):
+            await asyncio.sleep(0)
+
+    translator = CallableTranslator(f, takes_list=True, batch_size=1)
+    calls = [asyncio.create_task(translator.draft(segment(text))) for text in "abcdefghij"]
+    await settle()
+    for call in (calls[0], calls[8]):  # the one is cleaning up when the other one, which waits, is cancelled
+        call.cancel()
+        await settle()
+    may_end.set()
+    await settle()
+    assert events == [*(f"begin {text}" for text in "abcdefgh"), "cancel a", "end a", "begin j"]
+    for call in calls:
+        call.cancel()
+    await asyncio.wait(calls)
 
 
 async def test_lists_that_nobody_waits_for_any_more_do_not_block_later_ones() -> None:

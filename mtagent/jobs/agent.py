@@ -42,6 +42,7 @@ from mtagent.jobs.parts import (
     assembled,
     budget_of,
     budgeted_by,
+    budgeted_by,
     effective,
     gate_warnings,
     installed,

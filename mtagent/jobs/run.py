@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 BEING_WRITTEN = ""
 """Stored instead of an output's hash while the output is replaced."""
 OnStart = Callable[[Run, int], None]
-"""Receives the run's name, the number of segments, and how many of them are done already."""
+"""Called with the run and its number of segments when the work begins."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ async def _in_waves(
     """
     while True:
         try:
-            if await _is_finished(work_on_items, batches, models, run):
+            if await _finish_wave(work_on_items, batches, models, run):
                 return
         finally:
             models.end_wave(batches)
@@ -221,10 +221,10 @@ async def _in_waves(
         await batches.answered()
 
 
-async def _is_finished(
+async def _finish_wave(
     work_on_items: Callable[[], Awaitable[None]], batches: Batches, models: RunModels, run: Run
 ) -> bool:
-    """Work on the items, and again as long as the results that were read make room in the budget."""
+    """Work on the items until none can go on; again while results make room in the budget. Returns if all are done."""
     while True:
         number_read = batches.number_read
         batches.begin_wave()
@@ -338,7 +338,7 @@ class RunModels:
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
-                    self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
+                    self._budget.begin(name, self._store.read(name).usages(), store=self._store.database.path)
         if self._budget and self.batches is not None:
             answered = self._store.calls.answered(run.id)
             for key, worst in self.batches.reserved().items():

@@ -1,14 +1,16 @@
 """What a run may spend. An amount is reserved before a call is sent, and settled afterwards.
 
-Once enough calls of a kind were paid, the amount is a high quantile of what they cost. Before, it is the worst case: a
-token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; nothing is read from a
-cache, and all of it is written to one; and for the three requests that a call can become (an empty reply and a
-truncated one each get one more request, which has twice the room).
+Once enough calls of a kind are known, the amount is a high quantile of their costs. Until then it is the worst case:
 
-A call that does not fit waits until the calls in flight are settled. If only its worst case does not fit, it is then
-sent alone, with what the few known calls of the same model cost. If that does not fit either, no further call is sent,
-and :class:`BudgetSpent` is raised. So a budget is exceeded at most by what the calls in flight cost beyond their
-reserves: nothing is sent once it is reached.
+- one token for each byte that is sent, since no tokenizer makes more;
+- replies as long as their room allows;
+- nothing is read from a cache, and everything is written to one;
+- three requests, because an empty and a truncated reply are each requested once more, with up to twice the room.
+
+A call that does not fit waits until the calls in flight are settled. If its worst case still does not fit, it is sent
+alone, and the highest known cost of the same model is reserved. If that does not fit either, no further call is sent,
+and :class:`BudgetSpent` is raised. So a budget is exceeded at most by the amount that calls in flight cost beyond their
+reserves.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ from mtagent.text.amounts import dollars
 
 ASSUMED_ROOM = 4096
 """Tokens that a reply is assumed to have at most when no ``max_tokens`` is set."""
-_FRAME = 16  # tokens around each message
-_BYTES_OF_TOKEN = 4  # in English, the language of most prompts
-_ROOM_FACTORS = (1, 2, 2)  # the room of the requests that a call can become, in the worst order
+_TOKENS_AROUND_MESSAGE = 16  # such as the name of its role
+_BYTES_PER_TOKEN = 4  # in English, the language of most prompts
+_ROOM_FACTORS = (1, 2, 2)  # the room for the replies to the requests of one call, in the worst case
 ENOUGH_CALLS = 20
 """This many calls of a kind must be known before their costs replace the worst case."""
 QUANTILE = 0.99
@@ -51,7 +53,7 @@ PriceOf = Callable[[Usage], float | None]
 
 @dataclass(frozen=True)
 class Amount:
-    """Dollars and tokens. Dollars are counted as 0 where only tokens are limited."""
+    """Dollars and tokens. Dollars are 0 if only tokens are limited."""
 
     dollars: float = 0.0
     tokens: float = 0
@@ -63,7 +65,7 @@ class Amount:
         return Amount(self.dollars - other.dollars, self.tokens - other.tokens)
 
     def smaller(self, other: Amount) -> Amount:
-        """The smaller one of both dollars, and of both tokens."""
+        """The smaller number of dollars and the smaller number of tokens."""
         return Amount(min(self.dollars, other.dollars), min(self.tokens, other.tokens))
 
     def within(self, limit: Amount) -> bool:
@@ -90,7 +92,7 @@ class _RecentValues:
 
 
 class _KindOfCalls:
-    """What the known calls of one kind cost: in all, and for each byte that was sent."""
+    """The costs of the known calls of one kind: per call, and per byte that was sent."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -105,7 +107,7 @@ class _KindOfCalls:
         self._tokens_per_byte.add(paid.tokens / sent)
 
     def high(self, sent: int) -> Amount:
-        """What hardly any call with ``sent`` bytes exceeds. A longer one than the known ones costs as much per byte."""
+        """A cost that hardly any call with ``sent`` bytes exceeds; longer calls cost as much per byte."""
         return Amount(
             max(self._dollars.high(), sent * self._dollars_per_byte.high()),
             math.ceil(max(self._tokens.high(), sent * self._tokens_per_byte.high())),
@@ -113,7 +115,7 @@ class _KindOfCalls:
 
 
 class CallKind(NamedTuple):
-    """What calls have in common that cost about the same."""
+    """Calls of the same kind cost about the same."""
 
     model: str
     room: int  # for the reply, in tokens
@@ -135,14 +137,14 @@ class CallCosts:
         self._lock = threading.Lock()
 
     def add(self, kind: CallKind | None, sent: int, paid: Amount) -> None:
-        """Count a call with ``sent`` bytes. A failed call that cost nothing says nothing about the others."""
+        """Count a call with ``sent`` bytes. A failed call that cost nothing is left out."""
         if paid == Amount():
             return
         with self._lock:
             self._kinds.setdefault(kind, _KindOfCalls()).add(sent, paid)
 
     def high(self, kind: CallKind | None, sent: int) -> Amount | None:
-        """What hardly any call of this kind with ``sent`` bytes exceeds; ``None`` if not enough calls are known."""
+        """A cost that hardly any such call with ``sent`` bytes exceeds; ``None`` if not enough calls are known."""
         with self._lock:
             calls = self._kinds.get(kind)
             if calls is None or calls.number < ENOUGH_CALLS:
@@ -157,14 +159,14 @@ class CallCosts:
         return high.smaller(worst)
 
     def reserve_alone(self, kind: CallKind | None, sent: int, worst: Amount) -> Amount:
-        """The same if no other call is in flight: few known calls are enough; see :meth:`high_of_few`."""
+        """What to reserve if no other call is in flight. A few known calls are enough then: see :meth:`high_of_few`."""
         high = self.high_of_few(kind, sent)
         if high is None:
             return worst
         return high.smaller(worst)
 
     def high_of_few(self, kind: CallKind | None, sent: int) -> Amount | None:
-        """What the known calls of this kind cost at most, or else those of the same model; ``None`` without any."""
+        """The highest cost of the known calls of this kind, or else of the same model; ``None`` if none is known."""
         with self._lock:
             known = []
             for other_kind, calls in self._kinds.items():
@@ -180,11 +182,11 @@ class CallCosts:
 class Budget:
     """What all models of a run, or of several ``runs``, may spend together, in dollars, tokens, or both.
 
-    What calls of other budgets have cost is known from ``costs``.
+    Budgets that share ``costs`` know what each other's calls have cost.
     """
 
     _counted = "spent"
-    """What messages call the amount that :meth:`_shown` returns first."""
+    """The participle that error messages use for the first amount of :meth:`_shown`."""
 
     def __init__(
         self,
@@ -201,25 +203,25 @@ class Budget:
             self.limit = Amount(dollars, tokens)
         self.costs = costs or CallCosts()
         self.runs = tuple(runs)
-        """The runs that share it: what they have paid before counts from the beginning of the first one."""
+        """The runs that share the budget. Their earlier costs count as soon as the first of them begins."""
         self.spent = Amount()
-        """What was settled, before this run and in it."""
+        """All settled costs, including those of earlier sessions."""
         self.assumed = Amount()
-        """The part of ``spent`` that was reserved for calls that the server did not count."""
+        """The part of ``spent`` that is only a reserve, because the server reported no token counts."""
         self.in_batches: dict[str, Amount] = {}
-        """What is reserved for requests in batches, by key: it was not settled yet, but will be paid."""
+        """Reserves for requests in batches, by key. They will be paid, but aren't settled yet."""
         self._sum_in_batches = Amount()
-        self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
-        self._in_waves = False  # later calls may have results in a batch, so that each is looked at by itself
+        self._first_too_large: Amount | None = None  # the first call that did not fit; no later call is sent
+        self._in_waves = False  # each call is checked separately, because a batch may already have its reply
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
         self.begin_in_child()
         begin_in_children(self)
 
     def begin_in_child(self) -> None:
-        """Have no calls in flight. A forked process calls this: its parent's calls are settled by the parent."""
+        """Forget the calls in flight. A forked process calls this, because its parent settles the parent's calls."""
         self.reserved = Amount()
-        """For the calls in flight."""
+        """The sum of the reserves of calls in flight."""
         self._in_flight = 0
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._lock = threading.Lock()  # models may be called from several event loops
@@ -232,7 +234,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether a call did not fit, so that no later one is sent."""
+        """Whether a call did not fit. No later call is sent then."""
         return self._first_too_large is not None
 
     def price_of(self, llm: LLM) -> PriceOf:
@@ -248,19 +250,19 @@ class Budget:
         return llm.price
 
     def dollars_of_input(self, model: str, sent: int) -> float:
-        """About what a request with ``sent`` bytes costs without its reply; 0 if dollars aren't limited."""
+        """The approximate cost of a request with ``sent`` bytes, without its reply; 0 if dollars aren't limited."""
         price = self._prices.get(model)
         if price is None:
             return 0.0
-        return price(Usage(calls=1, input_tokens=sent // _BYTES_OF_TOKEN)) or 0.0
+        return price(Usage(calls=1, input_tokens=sent // _BYTES_PER_TOKEN)) or 0.0
 
-    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
-        """Count what ``run`` ``of`` a store has ``paid`` before, by model.
+    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, store: str = "") -> None:
+        """Count what ``run`` of ``store`` has ``paid`` before, by model.
 
         A second call does nothing: later calls are counted when they are settled. Raises :class:`ConfigError` if the
         cost is unknown.
         """
-        if (of, run) in self._begun:
+        if (store, run) in self._begun:
             return
         before = Amount()
         for model, usage in paid:
@@ -282,7 +284,7 @@ class Budget:
             before += Amount(cost or 0.0, tokens)
         with self._lock:
             self.spent += before
-        self._begun.add((of, run))
+        self._begun.add((store, run))
 
     async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:
         """Wait until a call fits, and return what is reserved for it; see :meth:`CallCosts.reserve`.
@@ -290,7 +292,9 @@ class Budget:
         Raises :class:`BudgetSpent` if it doesn't fit and no call is in flight.
         """
         while True:
-            amount = alone = self.costs.reserve(kind, sent, worst)  # again after each wait: more calls are known then
+            # Computed again after each wait, because more calls are known then.
+            amount = self.costs.reserve(kind, sent, worst)
+            alone = amount
             if amount == worst:
                 alone = self.costs.reserve_alone(kind, sent, worst)
             reserved = self._reserved_at_once(amount, alone, hint if alone == worst else "")
@@ -303,14 +307,14 @@ class Budget:
                 await settled
 
     def note_batched(self, key: str, amount: Amount | None) -> None:
-        """The request ``key`` is in a batch, and ``amount`` is reserved for it; ``None``: it is in none any more."""
+        """Note the ``amount`` reserved for the request ``key`` in a batch; ``None`` if it is no longer in a batch."""
         self._sum_in_batches -= self.in_batches.pop(key, Amount())
         if amount is not None:
             self.in_batches[key] = amount
             self._sum_in_batches += amount
 
     def begin_again(self, forgotten: Usage) -> None:
-        """Batches were answered: calls that did not fit may fit now. What was ``forgotten`` is counted again."""
+        """Check calls again after batches were answered. ``forgotten`` is subtracted, because it is counted again."""
         self._in_waves = True
         self.spent -= Amount(forgotten.cost or 0.0, forgotten.input_tokens + forgotten.output_tokens)
 
@@ -335,11 +339,11 @@ class Budget:
             return amount
 
     def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
-        """Give back what was ``reserved``, and count what was ``paid``, which ``is_assumed`` if nobody counted it."""
+        """Release a reserve and count what was ``paid``; ``is_assumed`` if the server reported no token counts."""
         with self._lock:
             self._in_flight -= 1
             if self._in_flight:
-                self.reserved = self.reserved - reserved
+                self.reserved -= reserved
             else:
                 self.reserved = Amount()  # no rounding errors are left over
             self.spent += paid
@@ -351,7 +355,7 @@ class Budget:
                 loop.call_soon_threadsafe(_wake, settled)
 
     def _shown(self) -> tuple[Amount, Amount, Amount]:
-        """What is spent, what is reserved for calls in flight, and the limit, as messages have it."""
+        """The spent amount, the reserves of calls in flight and the limit, as error messages show them."""
         return self.spent, self.reserved + self._sum_in_batches, self.limit
 
     def _lacks_dollars(self, needed: Amount) -> bool:
@@ -387,18 +391,19 @@ class Budget:
 
 
 def bytes_sent(messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Tool] = ()) -> int:
-    """The most input tokens that a request can have: no tokenizer makes more than one of a byte."""
+    """The most input tokens that a request can have: no tokenizer makes more than one token per byte."""
     texts = []
     if schema:
         texts.append(json.dumps(schema))
     texts += [tool.model_dump_json() for tool in tools]
     for message in messages:
         texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)
+    total_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return total_bytes + _TOKENS_AROUND_MESSAGE * len(messages)
 
 
 def worst_requests(sent: int, room: int) -> list[Usage]:
-    """The requests that a call can become, with ``sent`` input tokens each, and ``room`` for the first reply."""
+    """The requests that one call can lead to, with ``sent`` input tokens each and ``room`` for the first reply."""
     return [Usage(calls=1, input_tokens=sent, output_tokens=factor * room) for factor in _ROOM_FACTORS]
 
 
@@ -450,7 +455,7 @@ class Budgeted:
             if isinstance(self._llm, KeyedLLM):
                 in_batch = reserved
                 if not error.calls:
-                    # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
+                    # A batch has only the first request. If another one is needed, it gets its own reserve.
                     in_batch = reserved.smaller(self._sum(requests[:1]))
                 self._budget.note_batched(request_key(self._llm, messages, options), in_batch)
             raise
@@ -466,7 +471,7 @@ class Budgeted:
                 self._budget.settle(reserved, paid)
 
     def _sum(self, requests: Sequence[Usage]) -> Amount:
-        """Their dollars and tokens at most."""
+        """The most dollars and tokens that ``requests`` can cost."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(highest_cost(self._price, usage) or 0.0 for usage in requests), tokens)
 

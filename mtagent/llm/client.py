@@ -284,7 +284,7 @@ class OpenAIClient:
             exchange.last_failure = None
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         try:
-            outcome = await self._converse(body, exchange)
+            outcome = await self._usable_reply(body, exchange)
         except NotAnswered as unanswered:
             unanswered.calls = tuple(exchange.failed)
             raise
@@ -330,11 +330,11 @@ class OpenAIClient:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
 
-    async def _converse(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
+    async def _usable_reply(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A usable reply. An empty or unreadable reply and a truncated one get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
-            outcome = await self._persist(body, exchange)
+            outcome = await self._send_with_retries(body, exchange)
             usage = UNCOUNTED
             if isinstance(outcome, Reply):
                 if outcome.usage is not None:
@@ -368,7 +368,7 @@ class OpenAIClient:
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
-    async def _persist(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
+    async def _send_with_retries(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A reply, after leaving out refused parameters, and repeating transient failures until the deadline.
 
         A server without tools may refuse them with a 500, which isn't transient. An address without any connection so

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FIRST_REST, LONGEST_REST = 1.0, 60.0
-REFUSED_REST = 300.0
-OF_ENDPOINT = (AuthenticationError, ModelNotFound, RateLimited)
-STATUSES_OF_ENDPOINT = (402, 404)
-"""Errors that another endpoint may not share although they aren't transient: key, money, address, model."""
+FIRST_REST, LONGEST_REST = 1.0, 60.0  # seconds
+REFUSED_REST = 300.0  # seconds
+# Other endpoints may not have these errors, which concern the key, the account, the address or the model.
+ENDPOINT_ERRORS = (AuthenticationError, ModelNotFound, RateLimited)
+ENDPOINT_STATUSES = (402, 404)
 
 
 @dataclass
 class _State:
-    """How an endpoint has answered lately."""
+    """The recent successes and failures of an endpoint."""
 
     client: OpenAIClient
-    calls: int = 0  # in flight, also those that sleep before another attempt
+    calls: int = 0  # in flight, including calls that wait before a retry
     failures: int = 0  # since its last success
-    rests_until: float = 0.0  # nothing is sent to it before
-    refuses_until: float = 0.0  # other endpoints are preferred until then
+    rests_until: float = 0.0  # no request is sent before this time
+    refuses_until: float = 0.0  # other endpoints are preferred until this time
 
     def wait(self, now: float) -> float:
         """Seconds until a request may be sent."""
@@ -45,14 +45,13 @@ class _State:
         return now < self.refuses_until, self.wait(now), max(self.calls, self.client.limiter.load)
 
     def fail(self, error: ModelError, now: float, *, is_trial: bool) -> None:
-        """Let the endpoint rest. ``is_trial``: the request was the only one after a rest."""
+        """Let the endpoint rest. ``is_trial``: the request was the single trial after a rest."""
         if not error.transient:
             self.refuses_until = now + REFUSED_REST
         elif isinstance(error, ServerPaused):
             self.rests_until = max(self.rests_until, now + error.seconds)
-        else:
-            if now < self.rests_until and not is_trial:
-                return  # another request that was in flight at the same time has failed before
+        elif is_trial or now >= self.rests_until:
+            # Otherwise another request that was in flight at the same time has already failed.
             self.rests_until = now + min(LONGEST_REST, FIRST_REST * 2 ** min(self.failures, 6))
             self.failures += 1
 
@@ -63,12 +62,12 @@ class _State:
 
 
 class _Failures:
-    """The errors of the endpoints that got a request, and what to do after the last one."""
+    """The errors of the endpoints that one request was sent to."""
 
     def __init__(self) -> None:
         self.errors: list[ModelError] = []
         self._unreported: tuple[OpenAIClient, str] | None = None
-        """The endpoint that failed last, and why, until the request is sent again."""
+        """The endpoint that failed last and the cause; ``None`` once the retry was reported."""
 
     def add(self, error: ModelError, client: OpenAIClient) -> None:
         """Note the error of an endpoint."""
@@ -76,7 +75,7 @@ class _Failures:
         self._unreported = client, error.cause or type(error).__name__
 
     def retry(self, exchange: CallState, client: OpenAIClient) -> None:
-        """The request goes to ``client`` now: report that it is sent again, if it failed elsewhere before."""
+        """Report a retry if the request, which is about to go to ``client``, has failed before."""
         if self._unreported is not None:
             failed, cause = self._unreported
             self._unreported = None
@@ -84,7 +83,7 @@ class _Failures:
             failed.note_retry(exchange, cause, next_endpoint=next_endpoint)
 
     def error(self, exchange: CallState) -> ModelError:
-        """The error to raise when no endpoint is left: a pause or another transient one if there was one."""
+        """The error to raise when no endpoint is left: preferably a pause, or else another transient error."""
         chosen = self.errors[0]
         for error in self.errors:
             if error.transient and not isinstance(chosen, ServerPaused):
@@ -148,20 +147,20 @@ class Endpoints:
             segment=options.get("segment", ""),
         )
         try:
-            return await self._persist(messages, options, exchange)
+            return await self._try_all(messages, options, exchange)
         except asyncio.CancelledError as cancelled:
             exchange.cancel(cancelled)
             raise
 
-    async def _persist(self, messages: Sequence[Message], options: RequestOptions, exchange: CallState) -> Completion:
-        """A reply of one endpoint after the other, until one answers or the deadline."""
-        left = list(self._states)
+    async def _try_all(self, messages: Sequence[Message], options: RequestOptions, exchange: CallState) -> Completion:
+        """Try one endpoint after the other, until one answers or the deadline passes."""
+        candidates = list(self._states)
         failures = _Failures()
         while True:
             now = self._clock.now()
-            state = min(left, key=lambda state: state.rank(now))
+            state = min(candidates, key=lambda candidate: candidate.rank(now))
             wait = state.wait(now)
-            if not self._are_wrong and (wait > LONGEST_DETOUR or state.rests_until > now):
+            if not self._none_was_reached and (wait > LONGEST_DETOUR or state.rests_until > now):
                 if wait <= exchange.left():
                     await self._sleep(state, min(wait, LONGEST_DETOUR), exchange)
                     continue
@@ -176,16 +175,16 @@ class Endpoints:
                 completion = await state.client.complete(messages, **options, exchange=exchange)
             except ModelError as error:
                 if not failures.errors:
-                    exchange.end = None  # another endpoint gets its time, too
+                    exchange.end = None  # from now on: the next endpoint gets the full time
                 failures.add(error, state.client)
-                is_of_endpoint = isinstance(error, OF_ENDPOINT) or error.status in STATUSES_OF_ENDPOINT
-                if not error.transient and not is_of_endpoint:
+                is_endpoint_error = isinstance(error, ENDPOINT_ERRORS) or error.status in ENDPOINT_STATUSES
+                if not error.transient and not is_endpoint_error:
                     raise
                 self._warn(error, state.client)
                 state.fail(error, self._clock.now(), is_trial=is_trial)
                 if not error.transient:
-                    left.remove(state)
-                if not left or exchange.left() <= 0 or self._are_wrong:
+                    candidates.remove(state)
+                if not candidates or exchange.left() <= 0 or self._none_was_reached:
                     raise failures.error(exchange) from None
             else:
                 state.succeed()
@@ -200,8 +199,8 @@ class Endpoints:
             logger.warning("%s; its requests go to the other endpoints for a while", error)
 
     @property
-    def _are_wrong(self) -> bool:
-        """Whether all addresses have failed and nobody has ever answered there: waiting won't help."""
+    def _none_was_reached(self) -> bool:
+        """Whether every endpoint has failed and none was ever reached, so that waiting won't help."""
         return all(state.failures and not state.client.was_reached for state in self._states)
 
     async def _sleep(self, state: _State, seconds: float, exchange: CallState) -> None:

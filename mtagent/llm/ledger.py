@@ -120,9 +120,9 @@ class LeasedBudget(Budget):
         self._job_limit = (self.limit.dollars, self.limit.tokens)
         self._set_limit(Amount())
 
-    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
+    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, store: str = "") -> None:
         """Open the account with what the shard has ``paid`` before. See :meth:`Budget.begin`."""
-        super().begin(run, paid, of=of)
+        super().begin(run, paid, store=store)
         self._open_account()
 
     def close(self) -> None:

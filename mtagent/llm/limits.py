@@ -1,4 +1,4 @@
-"""How many requests a server gets at once and per minute, and whether a model is out of order."""
+"""Limits on requests at once and per minute, and a breaker that notices when a model is down."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 MINUTE = 60.0
 LONG_WAIT = 10.0
-"""Seconds of a wait for the user's rates from which on it is logged, once."""
+"""The first wait of at least this many seconds for a rate that the user set is logged."""
 Obstacle = Literal["pause", "turn", "rate"]
-"""The server asked for a pause; as many requests as allowed are in flight; requests or tokens per minute."""
+"""What a request waits for: a pause of the server, its turn, or the requests or tokens per minute."""
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, if the server names no time
 OUTAGE_FAILURES, OUTAGE_SECONDS = 5, 3.0
-"""A model is out of order after this many failures in a row, over at least this many seconds."""
-SHORTEST_REST, LONGEST_REST = 5.0, 60.0  # seconds until a model that is out of order is tried again
+"""A model counts as down after this many failures in a row over at least this many seconds."""
+SHORTEST_REST, LONGEST_REST = 5.0, 60.0  # seconds until a model that is down is tried again
 
 
 class Clock:
@@ -43,7 +43,7 @@ class Clock:
 
 
 class PauseTooLong(Exception):
-    """The server wants a pause of ``seconds``, longer than the request may wait."""
+    """The server asks for a pause of ``seconds``, which is longer than the request may wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -55,16 +55,16 @@ class NoPlaceInTime(Exception):
 
 
 class Sleepers:
-    """The calls that sleep, without a place, because a server turned them away."""
+    """Counts the calls that a server turned away. They sleep before a retry and hold no slot."""
 
     def __init__(self) -> None:
         self.count = 0
         self.on_sleep: Callable[[], None] | None = None
-        """Called for each new one."""
+        """Called whenever another call begins to sleep."""
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
-        """A call that sleeps."""
+        """Count a call while it sleeps."""
         self.count += 1
         try:
             if self.on_sleep is not None:
@@ -91,15 +91,20 @@ class Limiter:
     """Admits requests to one model at one server; share it between all clients of that model there.
 
     At most ``concurrency`` requests are in flight. If a server turns away some requests, only these slow down: they
-    sleep without a place. If it turns away one after the other (half as many as may be in flight, and half of those
-    that are, with no success of a later request between them), it is at its limit: no request is admitted until the
-    time that it names (Retry-After), and half as many at once from then on, or as many as it answered at once in the
-    last minute on average, if that is more. If it names no time, the pause is a quarter of the time since its last
-    success, and half as many are admitted. Each success admits one more request, up to the last number that was safe;
-    beyond that number, two rounds of successes are needed for one more. ``requests_per_minute`` and
-    ``tokens_per_minute`` hold for any 60 seconds; ``make_rate`` makes them if other processes share them. If a reply
-    states that fewer requests or tokens remain than the next request needs, that request waits for the reset that the
-    reply states, at most a minute.
+    sleep without a slot.
+
+    The server is at its limit if it turns away many requests in a row: half as many as may be in flight, and half as
+    many as are in flight, without a success of a later request between them. Then no request is admitted until the
+    time that the server names (Retry-After). After that, half as many are admitted at once, or the average number that
+    it answered at once in the last minute, whichever is more. If it names no time, the pause is a quarter of the time
+    since its last success, and half as many are admitted.
+
+    Each success admits one more request, up to the last number that was safe. Beyond that number, each further request
+    needs two rounds of successes.
+
+    ``requests_per_minute`` and ``tokens_per_minute`` apply to any 60 seconds. ``make_rate`` makes rates that several
+    processes share. If a reply states that fewer requests or tokens remain than the next request needs, that request
+    waits for the stated reset, at most a minute.
     """
 
     def __init__(
@@ -201,12 +206,12 @@ class Limiter:
                 needs = {"requests": 1, "tokens": tokens}
                 for unit, amount in needs.items():
                     reservation, wait = self._remaining[unit].reserve(amount)
-                    booked.insert(0, reservation)  # the last one is that of tokens per minute
+                    booked.insert(0, reservation)  # tokens per minute stay last: Slot.succeeded corrects them
                     if wait > left(False):
                         raise NoPlaceInTime
                     if wait > 0:
                         await self._clock.sleep(wait)
-                if not self.pause:  # otherwise one began meanwhile: wait for its end, and start again
+                if not self.pause:  # otherwise a pause began during the waits: start again
                     sent = True
                     self._admitted += 1
                     totals = {unit: self._remaining[unit].use(amount) for unit, amount in needs.items()}
@@ -220,7 +225,7 @@ class Limiter:
                 self._admit()
 
     async def _wait_for(self, reservation: Reservation) -> None:
-        """Wait for its time, which comes earlier if a request before it is cancelled."""
+        """Wait until the reserved time. It becomes earlier if a request before it is cancelled."""
         wait = reservation.time - self._clock.now()
         while wait > 0:
             try:
@@ -233,7 +238,7 @@ class Limiter:
             wait = reservation.time - self._clock.now()
 
     def _log_wait(self, setting: str, limit: float, amount: float, wait: float) -> None:
-        """Log the first long wait for a rate of the user's, and the first request that exceeds it alone."""
+        """Log the first long wait for a rate that the user set, or the first request that alone exceeds it."""
         if setting in self._logged_rates:
             return
         if amount > limit:
@@ -261,6 +266,7 @@ class Limiter:
             raise NoPlaceInTime from None
 
     def _admit(self) -> None:
+        """Give free slots to the requests that wait."""
         while self._waiting and self.active < self.limit:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -268,13 +274,13 @@ class Limiter:
                 turn.set_result(None)
 
     def throttled(self, number: int, retry_after: float | None, *, everybody: bool) -> None:
-        """The server turned away request ``number``; ``everybody``: the reason isn't this request alone."""
+        """The server turned away request ``number``; ``everybody``: no request is admitted during the pause."""
         if not self._in_a_row:
             self._row_began = self._admitted
             self._in_flight_at_row = self.active
         self._in_a_row += 1
         too_many = min(self._patience, max(MOST_PATIENCE, self.limit // 2))
-        is_old = number <= self._halved_at  # it was in flight when the limit was halved, which is the answer to it
+        is_old = number <= self._halved_at  # sent before the limit was halved: no reason to halve it again
         in_flight = self._in_flight_at_row + self._admitted - self._row_began
         if not everybody:
             if is_old and not self.pause:
@@ -287,7 +293,7 @@ class Limiter:
         if not is_old:
             half = max(1, self.limit // 2)
             if retry_after and self._answered:
-                # A limit per minute takes more at once the longer the replies take: half would be too few.
+                # With a limit per minute, slow replies mean that many are in flight: half of them would be too few.
                 half = max(half, min(self.limit, ceil(self._answered_at_once.mean(now))))
             self.limit = half
             if self._answered:
@@ -303,7 +309,7 @@ class Limiter:
             self._remaining[unit].read(limit, totals[unit])
 
     def succeeded(self, number: int, sent: float) -> None:
-        """The server answered request ``number``, which was ``sent`` at that time."""
+        """The server answered request ``number``; ``sent`` is when it was sent."""
         now = self._clock.now()
         self._answered_at_once.add(now - sent, now)
         if self._in_a_row and number > self._row_began:
@@ -327,7 +333,7 @@ class Slot:
     limiter: Limiter
     number: int
     sent: float
-    """The time."""
+    """When it was sent."""
     booked: list[Reservation]
     totals: Mapping[str, float]
     """The requests and estimated tokens that were sent up to this request."""
@@ -351,9 +357,9 @@ class Slot:
 
 
 class AnsweredAtOnce:
-    """How many requests that were answered were in flight at once, on average over about the last minute.
+    """The average number of answered requests that were in flight at once, over about the last minute.
 
-    It is the sum of their seconds by the seconds that passed; both count less the longer ago they are.
+    It is the sum of their durations divided by the time that passed. Both count less the longer ago they are.
     """
 
     def __init__(self) -> None:
@@ -391,9 +397,9 @@ class _Health:
     failing_since: float = 0.0
     rest: float = SHORTEST_REST
     rests_until: float | None = None
-    """``None`` = it is in order."""
+    """``None`` = the model works."""
     is_tried: bool = False
-    """Whether one piece of work tries it again."""
+    """Whether a trial is running."""
 
 
 class Breaker:
@@ -420,7 +426,7 @@ class Breaker:
         return resting
 
     def admits(self) -> bool:
-        """Whether to begin a piece of work. Of a model that has rested, the work is the trial."""
+        """Whether to begin a piece of work. If a model has rested long enough, the work becomes its trial."""
         resting = self.resting
         if any(resting.values()):
             return False
@@ -456,12 +462,13 @@ class Breaker:
 
 
 class Remaining:
-    """How many requests or tokens a server still allows until a time, by the headers of its newest reply.
+    """How many requests or tokens a server still allows, according to the headers of its newest reply.
 
-    When too little remains, a request waits until all is allowed again. If this program's own requests of the last
-    minute are half of the limit or more, it waits only until they leave room: many servers allow a little more all the
-    time. Headers may be wrong: a wait lasts a minute at most, and if hardly anything remains for the first request
-    after a wait, although a whole new limit should, they are not read any more. Refusals then slow down the requests.
+    If too little remains, a request waits for the reset. If this program's own requests of the last minute are at least
+    half of the limit, it waits only until these leave room, because many servers raise the remainder continuously.
+
+    Headers may be wrong, so a wait lasts a minute at most. If hardly anything remains for the first request after a
+    wait, when the whole limit should, the headers are ignored from then on. Refusals then slow down the requests.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -470,13 +477,13 @@ class Remaining:
         self._recent = Rate(inf, clock)  # until a reply states the limit
         self._sent = 0.0  # since the beginning
         self._remaining = inf
-        self._reset = -inf  # the time from which on nothing is known
-        self._newest = 0.0  # what had been sent with the request whose reply was read last
+        self._reset = -inf  # the time of the reset; nothing is known about later times
+        self._newest = 0.0  # the total that was sent up to the request whose reply was read last
         self._sent_before_wait: float | None = None
         self._is_credible = True
 
     def reserve(self, amount: float) -> tuple[Reservation, float]:
-        """Book ``amount``. Return the seconds until the server allows it, too."""
+        """Book ``amount``. Return the seconds until the server allows it."""
         now = self._clock.now()
         reservation = self._recent.reserve(amount)
         if now >= self._reset or self._remaining >= amount:
@@ -493,7 +500,7 @@ class Remaining:
         return self._sent
 
     def read(self, stated: StatedLimit, total: float) -> None:
-        """Learn from a reply; ``total`` had been sent with its request. What was sent later isn't counted in it."""
+        """Learn from a reply; ``total`` had been sent with its request. It doesn't count later requests."""
         if total < self._newest or not self._is_credible:
             return
         self._newest = total
@@ -574,7 +581,7 @@ class Rate:
 
 @dataclass(slots=True)
 class Reservation:
-    """An amount that is booked at a time."""
+    """An amount that is booked for a certain time."""
 
     rate: Rate
     time: float

@@ -504,8 +504,7 @@ def own_router(service: Service) -> APIRouter:
         await service.charge(segments)
         if _NDJSON in request.headers.get("accept", ""):
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
-        with service.paid():
-            chains = [chain async for chain in service.improved(segments, body.timeout)]
+        chains = await service.all_improved(segments, body.timeout)
         content = orjson.dumps({"chains": [plain(chain) for chain in chains]})
         return Response(content, media_type="application/json", headers=account.headers)
 
@@ -529,6 +528,7 @@ async def _lines(service: Service, segments: list[Segment], timeout: float | Non
         with service.paid():
             async with aclosing(service.improved(segments, timeout)) as chains:
                 async for chain in chains:
+                    service.count(chain)
                     yield json.dumps(plain(chain), ensure_ascii=False) + "\n"
     except ServiceError as error:
         yield json.dumps({"error": error.message}) + "\n"

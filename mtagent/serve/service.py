@@ -54,17 +54,17 @@ from mtagent.web import field_problem, json_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
 HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
-_AS_SURROGATES = "surrogateescape"  # what becomes of bytes that aren't UTF-8
+_AS_SURROGATES = "surrogateescape"  # bytes that aren't UTF-8 become lone surrogates
 _MOST_FIELDS = 1000
-_MOST_PAIRS_SHOWN = 10  # in the error for another pair
-_IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
-_MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
+_MOST_PAIRS_SHOWN = 10  # in the error for a pair that isn't offered
+_IDENTIFIED_CHARACTERS = 2000  # language identification needs no more
+_MARGIN = 0.5  # seconds between the end of the work and the deadline, to send the answer; less for short deadlines
 _MANY_MT_FAILURES = 5
-_SHORTEST = 1e-6  # seconds of work that the agent may be given after the deadline; it refuses 0
+_SHORTEST = 1e-6  # the agent's timeout, in seconds, if the deadline has passed; it refuses 0
 CONCURRENCY = 256
-"""Calls to a model at a time, if the operator sets no number. A server that turns calls away gets fewer."""
+"""The default number of calls to a model at a time. A server that turns calls away gets fewer."""
 _ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refused, Truncated)})
-"""Errors of a model that works: they concern one text. Retries because of them have the same names."""
+"""Errors that concern one text, so the model works. The causes of retries have the same names."""
 _REFUSED_PARAMETER = "refused parameter"
 Fields = TypeVar("Fields", bound=BaseModel)
 Result = TypeVar("Result")
@@ -76,7 +76,7 @@ _OFFERED_BY_DEFAULT = (
 
 
 def _offered_pairs(config: Config, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """The language ``pairs`` to offer, by default those of ``config`` or of its calibration; empty: all.
+    """The language ``pairs`` to offer, by default the pair of ``config`` or the pairs of its calibration; empty: all.
 
     Raises :class:`ConfigError` for pairs that the gate wasn't calibrated on.
     """
@@ -118,14 +118,14 @@ class Service:
         self.metrics = Metrics()
         self.closing = False
         self.bodies = set[asyncio.Timeout]()
-        """When the bodies that are being read must be complete."""
-        self._work = set[asyncio.Timeout]()  # when the work on requests must end: only with the server
+        """The timeouts of the bodies that are being read."""
+        self._work = set[asyncio.Timeout]()  # they expire only when the server stops
         self._work_is_over = False
         self._in_flight = 0
         self._mt_failures = 0  # in a row
         # An agent refuses these settings, and the service itself handles the languages.
-        not_of_agent = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
-        settings = config.model_dump(exclude_unset=True, exclude=not_of_agent)
+        handled_here = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
+        settings = config.model_dump(exclude_unset=True, exclude=handled_here)
         translator_spec = settings.pop("translator", "llm")
         self._translator = None
         self._translates = config.stages is None or "translate" in config.stages
@@ -141,7 +141,7 @@ class Service:
             observers.append(parts["observer"])
         parts["observer"] = Observers(observers)
         self.agent = Agent(**parts, **settings)
-        # Set here and not among the settings, since an agent without a model refuses them.
+        # Set afterwards, because an agent without a model refuses these settings.
         pace: dict[str, float] = {"deadline": min(config.deadline, limits.deadline)}
         if "concurrency" not in settings and config.llm in (None, "openai"):
             pace["concurrency"] = CONCURRENCY
@@ -149,7 +149,7 @@ class Service:
         stages = config.effective(translator=self._translator is not None).stages or ()
         improving_stages = [stage for stage in stages if stage not in ("translate", "rerank")]
         self._improving_stage: Stage = improving_stages[0] if improving_stages else "postedit"
-        """The stage of the step that says why a translation was not improved."""
+        """The stage of the step that records why a translation was not improved."""
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
@@ -187,13 +187,17 @@ class Service:
             raise _stopping()
 
     def end_work(self) -> None:
-        """End the work on all requests in flight now: they are answered with 503, and their characters refunded."""
+        """End the work on all requests in flight now.
+
+        Requests whose texts aren't all translated are answered with 503, and their characters refunded. The others are
+        answered as at their deadline.
+        """
         self._work_is_over = True
         for work in self._work:
             end_now(work)
 
     async def _until_over(self, work: Awaitable[Result]) -> Result:
-        """The result of ``work``. Raises :class:`ServiceError` if the server stops before."""
+        """The result of ``work``. Raises :class:`ServiceError` if the server stops first."""
         timeout = asyncio.timeout(0 if self._work_is_over else None)
         try:
             async with timeout:
@@ -231,7 +235,7 @@ class Service:
 
     @property
     def problems(self) -> list[str]:
-        """What does not work now, for `/healthz`; the log has the details."""
+        """The current problems, for `/healthz`; the log has the details."""
         problems = []
         if self.state.problem is not None:
             problems.append("usage cannot be written to the state file")
@@ -244,7 +248,7 @@ class Service:
     def _count_cost(self, event: Event) -> None:
         """Count the cost of a call as soon as it ends, since a fatal error or a disconnect may end its request."""
         account = REQUEST_ACCOUNT.get(None)
-        # A model of the user's that recalls a reply reports no calls.
+        # A user's model that returns a stored reply reports no calls.
         if account is None or not isinstance(event, CallEvent) or not event.usage.calls:
             return
         usage, name = event.usage, account.key.name
@@ -318,7 +322,7 @@ class Service:
                 return source, precise_target
             if _fits(source, offered_source):
                 return max(offered_source, source, key=len), precise_target
-        offered = ", ".join(f"{source} to {target}" for source, target in self.pairs[:_MOST_PAIRS_SHOWN])
+        offered = ", ".join(f"{first} to {second}" for first, second in self.pairs[:_MOST_PAIRS_SHOWN])
         if len(self.pairs) > _MOST_PAIRS_SHOWN:
             offered += " and more"
         # Without a source language there is a problem with the target only.
@@ -369,7 +373,7 @@ class Service:
 
     @contextmanager
     def paid(self) -> Iterator[None]:
-        """Refund the characters that were charged if the request fails before any chain is done.
+        """Refund the characters that were charged if the request fails before any chain is sent.
 
         Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
         """
@@ -400,14 +404,13 @@ class Service:
         segments = []
         for number, text in enumerate(texts, 1):
             source_lang, target_lang = self.pair(source, target, text)
-            pair = {"source_lang": source_lang, "target_lang": target_lang}
-            segments.append(Segment.model_validate({"id": str(number), "source": text, **pair, **about}))
+            fields = {"id": str(number), "source": text, "source_lang": source_lang, "target_lang": target_lang}
+            segments.append(Segment.model_validate(fields | about))
         segments = with_matching_terms(segments, terms)
         if not self._translates:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         await self.charge(segments)
-        with self.paid():
-            return [chain async for chain in self.improved(segments, needs_all=True)]
+        return await self.all_improved(segments, needs_all=True)
 
     def _translation_failure(self, step: Step) -> ServiceError:
         """The error for a text that ``step`` left without a translation; the cause goes to the log."""
@@ -419,6 +422,21 @@ class Service:
             return ServiceError(503, "the text cannot be translated", retry_after=1)
         return ServiceError(500, "the text cannot be translated")
 
+    async def all_improved(
+        self,
+        segments: Sequence[Segment],
+        timeout: float | None = None,  # noqa: ASYNC109
+        *,
+        needs_all: bool = False,
+    ) -> list[Chain]:
+        """The chains of all segments, for one answer (see :meth:`improved`). Raises :class:`ServiceError`."""
+        with self.paid():
+            chains = [chain async for chain in self.improved(segments, timeout, needs_all=needs_all)]
+        # An error in the middle leaves nothing to send, so no chain is counted before the last one has come.
+        for chain in chains:
+            self.count(chain)
+        return chains
+
     async def improved(
         self,
         segments: Sequence[Segment],
@@ -426,30 +444,28 @@ class Service:
         *,
         needs_all: bool = False,
     ) -> AsyncGenerator[Chain, None]:
-        """Yield the chain of each segment, in order, and count it.
+        """Yield the chain of each segment, in order. The caller counts it when it sends it to the client.
 
         All segments are translated before any is improved. With ``needs_all``, a segment without a translation ends the
         request then; without it, only if no segment has a translation. Whatever the models do after that, the text of a
-        chain is at least that translation, and it comes before the deadline. Raises :class:`ServiceError`, and errors
-        of the agent that concern the whole request.
+        chain is at least that translation. It comes before the deadline, or when the work on all requests ends.
+        Raises :class:`ServiceError`, and errors of the agent that concern the whole request.
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
-        # A request without words calls no model, so it must not be the trial of one that has rested.
+        # A request without words calls no model, so it can't be the trial of a model that has rested.
         is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
         drafts = await self._until_over(self._drafts(segments, end, is_admitted, needs_all))
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         if len(groups) == 1:  # needs no task of its own
-            for chain in await self._until_over(self._improve(groups[0], end, is_admitted)):
-                self.count(chain)
+            for chain in await self._improve(groups[0], end, is_admitted):
                 yield chain
             return
         tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
         try:
             for task in tasks:
-                for chain in await self._until_over(task):
-                    self.count(chain)
+                for chain in await task:
                     yield chain
         finally:
             for task in tasks:
@@ -464,9 +480,9 @@ class Service:
     async def _drafts(
         self, segments: Sequence[Segment], end: float, is_admitted: bool, needs_all: bool
     ) -> Sequence[Chain]:
-        """The chains of segments that have been translated; all are paid for, so each is waited for.
+        """The chains of all segments after the stage translate. All are paid for, so it waits for each of them.
 
-        Unless the request ``needs_all``, a fatal error is the failed step of its segment if others have a chain.
+        A fatal error becomes the failed step of its segment, unless ``needs_all`` is set or no segment has a chain.
         """
         if all(segment.translation is not None for segment in segments):
             return [Chain(segment=segment) for segment in segments]
@@ -479,9 +495,9 @@ class Service:
             elif isinstance(outcome, FATAL):
                 REQUEST_ACCOUNT.get().error = error_for_log(outcome, self.log_texts)
                 failed = Step(stage="translate", verdict="failed", cause=ErrorCause.of(outcome), text="")
-                unmade = Chain(segment=segment, steps=(failed,))
+                failed_chain = Chain(segment=segment, steps=(failed,))
                 # What was paid for before the error is in the agent's own chain.
-                drafts.append(outcome.chains[0] if outcome.chains else unmade)
+                drafts.append(outcome.chains[0] if outcome.chains else failed_chain)
         has_chain = any(isinstance(outcome, Chain) for outcome in outcomes)
         if needs_all or not has_chain or len(drafts) < len(segments):
             drafts = unfailed(outcomes)
@@ -491,18 +507,18 @@ class Service:
         return drafts
 
     async def _draft(self, segment: Segment, end: float, is_admitted: bool) -> Chain:
-        """The chain of a segment that has been translated, if it had no translation."""
+        """The chain of ``segment``, which is translated first if it has no translation."""
         if segment.translation is not None:
             return Chain(segment=segment)
         if self._translates and self._translator is None and not is_admitted:
-            raise self._rest()
+            raise self._resting_error()
         (draft,) = await self._improve_until(end, [segment], "translate")
         if self._translator is not None:
             self._watch_mt(draft, end)
         return draft
 
     def _watch_mt(self, draft: Chain, end: float) -> None:
-        """Count failures of the MT system in a row, without those that the client causes."""
+        """Count the failures of the MT system in a row, except failures that the client caused."""
         if draft.failed is None:
             self._mt_failures = 0
             return
@@ -510,24 +526,29 @@ class Service:
         if not _failed_with(draft, LanguageNeeded) and (had_time or not is_late(draft)):
             self._mt_failures += 1
 
-    def _rest(self) -> ServerPaused:
-        """The error of a text that needs a model while that rests."""
+    def _resting_error(self) -> ServerPaused:
+        """The error for a text that needs a model while the model rests."""
         error = ServerPaused("a model gives no answers; it is tried again later")
         error.seconds = max(self.breaker.resting.values(), default=1.0)
         return error
 
     async def _improve(self, drafts: Sequence[Chain], end: float, is_admitted: bool) -> list[Chain]:
-        """Improve translated segments; if the models refuse all work, the chains end with their translations."""
+        """Improve translated segments.
+
+        If the models refuse all work, or the server stops before they are done, the chains end with their translations.
+        """
         segments = []
         for number, draft in enumerate(drafts):
             if draft.failed is None:
                 # Clients may give several segments the same id.
                 segments.append(draft.segment.model_copy(update={"id": str(number), "translation": draft.text}))
         chains: Sequence[Chain] = ()
-        error: MtagentError = self._rest()
+        error: Exception = self._resting_error()
         if is_admitted and segments:
             try:
-                chains = await self._improve_until(end, segments)
+                chains = await self._until_over(self._improve_until(end, segments))
+            except ServiceError:
+                error = TimeoutError("the server was stopped")
             except FATAL as fatal:
                 error = fatal
                 chains = fatal.chains
@@ -543,7 +564,7 @@ class Service:
         return improved
 
     def count(self, chain: Chain) -> None:
-        """Count a chain that is returned to the client, and store what the operator keeps of it."""
+        """Count a chain that is returned to the client, and store what the operator wants to keep of it."""
         account = REQUEST_ACCOUNT.get()
         account.done += 1
         account.changed += chain.changed
@@ -563,7 +584,7 @@ class Service:
 
 
 def end_now(timeout: asyncio.Timeout) -> None:
-    """End what runs until ``timeout``."""
+    """Let ``timeout`` expire now."""
     if not timeout.expired():
         timeout.reschedule(asyncio.get_running_loop().time())
 
@@ -581,7 +602,7 @@ def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[
 
 
 def is_late(chain: Chain) -> bool:
-    """Whether the chain ran out of time, so that its text is an intermediate one."""
+    """Whether the chain ran out of time, so its text may lack later stages."""
     return _failed_with(chain, TimeoutError)
 
 

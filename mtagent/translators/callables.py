@@ -62,8 +62,10 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _LIST_TYPES = ("list", "sequence", "iterable", "collection")
 
 _CANCEL_SECONDS = 0.05
-"""How long an async function may take to end after it was cancelled: part of the margin before a server's deadline."""
-_left_behind = set[asyncio.Task[Any]]()  # the loop itself keeps only weak references
+"""How long a caller waits for an async function to end after it was cancelled: part of the margin before a server's
+deadline."""
+_CLEAN_UP_SECONDS = 1.0
+"""How long the end of an event loop waits for such a function."""
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 32
@@ -222,43 +224,49 @@ class CallableTranslator:
             return await _guarded_async(call())
 
     async def _reply_of(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of ``work``, which is left behind if it does not end when it is cancelled.
+        """The result of ``work``, which is left behind if it does not end soon when it is cancelled.
 
-        A function may catch ``CancelledError`` and go on. Neither a deadline nor the end of the loop waits for it.
+        A function may clean up, or catch ``CancelledError`` and go on. A deadline doesn't wait for it, and the end of
+        the loop only for a moment.
         """
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
-            task.cancel()
+            if not task.cancelling():  # otherwise the end of the loop has cancelled all tasks
+                task.cancel()
+            task.add_done_callback(_forget)
             try:
                 await asyncio.wait([task], timeout=_CANCEL_SECONDS)
             finally:
-                task.add_done_callback(_forget)
                 if not task.done():
-                    self._leave_behind(task)
+                    # asyncio.run cancels all registered tasks at its end, and waits for them. It must not interrupt
+                    # the clean-up of this one, nor wait without an end, so another task waits in its place. There are
+                    # no public functions for this.
+                    asyncio._unregister_task(task)
+                    task._log_destroy_pending = False  # type: ignore[attr-defined]
+                    asyncio.ensure_future(self._wait_for_clean_up(task))  # noqa: RUF006  its timer refers to it
             raise
         return task.result()
 
-    def _leave_behind(self, task: asyncio.Task[Any]) -> None:
-        """Let ``task`` run on, without anybody who waits for it."""
-        if not self._has_left_tasks:
+    async def _wait_for_clean_up(self, task: asyncio.Task[Any]) -> None:
+        """Wait a moment for a call that was cancelled, also at the end of the loop; warn if it goes on."""
+        try:
+            await asyncio.wait([task], timeout=_CLEAN_UP_SECONDS)
+        except asyncio.CancelledError:  # the loop ends
+            await asyncio.wait([task], timeout=_CLEAN_UP_SECONDS)
+        if not task.done() and not self._has_left_tasks:
             self._has_left_tasks = True
             logger.warning(
                 "%s: a call went on for %g s after it was cancelled, and was left behind; let the function end when "
                 "asyncio.CancelledError is raised in it (further calls like this are not logged)",
                 self.name,
-                _CANCEL_SECONDS,
+                _CLEAN_UP_SECONDS,
             )
-        # asyncio.run cancels all registered tasks at its end, and waits for them.
-        asyncio._unregister_task(task)
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
-        _left_behind.add(task)
 
 
 def _forget(task: asyncio.Task[Any]) -> None:
     """A task that was cancelled has ended; if it has raised an error, that concerns nobody."""
-    _left_behind.discard(task)
     if not task.cancelled():
         task.exception()
 
@@ -416,7 +424,8 @@ class _Lists:
     def _cancel_unneeded(self, queue: _Queue) -> None:
         """Cancel calls of which no reply is waited for, so that hanging ones don't keep their places."""
         for task, batch in queue.calls.items():
-            if all(reply.cancelled() for _, _, reply in batch):
+            # A second cancellation would end the wait for a call that cleans up, and free its place too early.
+            if not task.cancelling() and all(reply.cancelled() for _, _, reply in batch):
                 task.cancel()
 
     def _send(self, queue: _Queue) -> None:
@@ -473,7 +482,7 @@ class _Queue(NamedTuple):
     """Waiting requests, and the calls in flight."""
 
     waiting: deque[_Request]
-    calls: dict[asyncio.Future[None], list[_Request]]
+    calls: dict[asyncio.Task[None], list[_Request]]
 
 
 # -- signatures
