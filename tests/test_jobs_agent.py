@@ -910,7 +910,11 @@ async def test_a_cancelled_task_of_the_user_s_fails_one_segment_and_loses_none()
         assert (chain.text, chain.failed and chain.failed.stage) == ("R One house.", "postedit")
 
 
-@pytest.mark.parametrize("error", [StopIteration, SystemExit, KeyboardInterrupt])
+class PanicException(BaseException):
+    """As extensions in Rust raise it."""
+
+
+@pytest.mark.parametrize("error", [StopIteration, SystemExit, KeyboardInterrupt, PanicException])
 def test_a_translator_that_raises_what_ends_a_thread_fails_one_segment(error: type[BaseException]) -> None:
     def translator(text: str) -> str:
         if text == "b":

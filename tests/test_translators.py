@@ -651,3 +651,14 @@ async def test_lists_that_nobody_waits_for_any_more_do_not_block_later_ones() ->
         for text, translation in [*[("hang", "")] * 10, ("one", "ONE")]:
             (chain,) = await agent.atranslate([text], "en", "es", timeout=0.1)
             assert chain.text == translation
+
+
+async def test_an_async_function_that_panics_fails_its_text() -> None:
+    class PanicException(BaseException):
+        """As extensions in Rust raise it."""
+
+    async def panics(text: str) -> str:
+        raise PanicException(text)
+
+    with pytest.raises(TranslatorError, match="RuntimeError: raised PanicException"):
+        await wrap(panics).draft(Segment(id="1", source="Hello", source_lang="en", target_lang="es"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never
@@ -56,7 +56,9 @@ from mtagent.text.table import text as table_text
 if TYPE_CHECKING:
     from mtagent.jobs.estimate import Rendered
     from mtagent.jobs.tables import Engine
+    from mtagent.llm.budget import Budget
 
+NO_REPEATS = "--repeat is not for localization files: run the command once for each seed, with -o"
 TRANSLATE_EXAMPLES = """\b
 Examples:
   mtagent translate -s en.txt -l en-es -o es.txt
@@ -153,6 +155,24 @@ def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
             )
 
 
+def _refuse_beside_engine(options: Mapping[str, object]) -> None:
+    """Raise ``UsageError`` for the first of ``options`` that is given."""
+    for name, value in options.items():
+        if value is not None:
+            raise click.UsageError(f"--engine and {name} do not go together: leave one of them out")
+
+
+def _repeats(
+    config: Config, files: Files, number: int, *, quiet: bool
+) -> tuple[list[tuple[Config, Files]], Budget | None]:
+    """The settings and files of each of ``number`` runs, and the budget that they share."""
+    from mtagent.jobs import repeats
+
+    tasks = repeats.of_files(config, files, number)
+    announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
+    return tasks, budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
+
+
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
@@ -162,16 +182,14 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if is_frozen and options["lock"] is None:
         options["lock"] = Path(LOCK_NAME)
     engine = engine_called(options.pop("engine"))
-    for option_name, is_given in (("--batch", batches is not None), ("--repeat", number_of_repeats is not None)):
-        if engine is not None and is_given:
-            raise click.UsageError(f"--engine and {option_name} do not go together: leave one of them out")
+    if engine is not None:
+        _refuse_beside_engine({"--batch": batches, "--repeat": number_of_repeats})
     given_options = options_on_command_line(options.keys())
     words = command_words()
     files, config = read_files(options), read_config(options)
     if files.localization is not None:
         if number_of_repeats is not None:
-            message = "--repeat is not for localization files: run the command once for each seed, with -o"
-            raise click.UsageError(message)
+            raise click.UsageError(NO_REPEATS)
         if is_frozen:
             show_stale(files.localization, config)
         _refuse_unclear_output(files, dry_run=dry_run)
@@ -182,14 +200,9 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if dry_run:
         _print_dry_run(config, files, number_of_repeats or 1, quiet=quiet)
         return
-    tasks = [(config, files)]
-    budget = None
+    tasks, budget = [(config, files)], None
     if number_of_repeats is not None:
-        from mtagent.jobs import repeats
-
-        tasks = repeats.of_files(config, files, number_of_repeats)
-        budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
-        announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
+        tasks, budget = _repeats(config, files, number_of_repeats, quiet=quiet)
     self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
     has_failures = False
     changed_runs: list[str] = []

@@ -42,7 +42,6 @@ from mtagent.jobs.parts import (
     assembled,
     budget_of,
     budgeted_by,
-    budgeted_by,
     effective,
     gate_warnings,
     installed,

@@ -510,6 +510,30 @@ class OpenAIClient:
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
             paused.cause = failure.cause
             return paused
+        way_out = self._way_out(failure, left)
+        status = failure.status if failure.status not in (0, 200) else None
+        words = failure.message
+        if status is not None:
+            words = f"HTTP {status}: {words}"
+        if words:
+            words = f": {words}"
+        tried = ""
+        if len(exchange.endpoints) > 1:
+            tried = f" (attempt {exchange.attempts}, at {len(exchange.endpoints)} endpoints)"
+        elif exchange.attempts > 1:
+            tried = f" (attempt {exchange.attempts})"
+        kind = failure.kind
+        if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
+            # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
+            kind = BadRequest if self._learnt.answered else ModelNotFound
+        error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
+        error.status = status
+        error.transient, error.cause = failure.transient, failure.cause
+        return error
+
+    def _way_out(self, failure: RequestFailure, left: float) -> str:
+        """What to do about ``failure``. ``left``: seconds until the deadline."""
+        wait = failure.retry_after
         if wait is not None and wait > left:
             way_out = (
                 f"the server asks to wait {wait:.0f} s, but only {max(left, 0):.0f} s of the deadline are left: allow "
@@ -547,25 +571,7 @@ class OpenAIClient:
             way_out = "nothing was sent, since there was no key: see why the function for it failed"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)
-        status = failure.status if failure.status not in (0, 200) else None
-        words = failure.message
-        if status is not None:
-            words = f"HTTP {status}: {words}"
-        if words:
-            words = f": {words}"
-        tried = ""
-        if len(exchange.endpoints) > 1:
-            tried = f" (attempt {exchange.attempts}, at {len(exchange.endpoints)} endpoints)"
-        elif exchange.attempts > 1:
-            tried = f" (attempt {exchange.attempts})"
-        kind = failure.kind
-        if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
-            # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
-            kind = BadRequest if self._learnt.answered else ModelNotFound
-        error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
-        error.status = status
-        error.transient, error.cause = failure.transient, failure.cause
-        return error
+        return way_out
 
 
 def _until(seconds: float, now: float) -> str:

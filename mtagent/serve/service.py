@@ -153,11 +153,10 @@ class Service:
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
-        limits_dollars = self.access.limits_dollars or {limits.dollars_per_day, limits.dollars_per_request} != {None}
-        if self.agent.budget is not None or limits_dollars:
-            self.agent.budget = ServiceBudget(
-                self.agent.config, limits, self.state, self.metrics, keys_have_dollars=self.access.limits_dollars
-            )
+        of_keys = self.access.limits_dollars
+        if self.agent.budget is not None or of_keys or {limits.dollars_per_day, limits.dollars_per_request} != {None}:
+            agent_config = self.agent.config
+            self.agent.budget = ServiceBudget(agent_config, limits, self.state, self.metrics, keys_have_dollars=of_keys)
         self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
     @asynccontextmanager

@@ -272,18 +272,27 @@ def _forget(task: asyncio.Task[Any]) -> None:
 
 
 async def _guarded_async(reply: Awaitable[Any]) -> Any:
-    """The result of an async call. In a task, SystemExit would end the program."""
+    """The result of an async call. What isn't an ``Exception``, such as SystemExit, would end the program in a task."""
     try:
         return await reply
-    except SystemExit as cause:
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as cause:
         raise RuntimeError(f"raised {type(cause).__name__}") from cause
 
 
 def _guarded(call: Callable[[], object]) -> object:
-    """The result of a call in a thread. A future cannot hold StopIteration, and no call may end the program."""
+    """The result of a call in a thread. A future cannot hold StopIteration, and no call may end the program.
+
+    Extensions in Rust raise errors (``PanicException``) that aren't an ``Exception``.
+    """
     try:
         return call()
-    except (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit) as cause:
+    except StopIteration as cause:
+        raise RuntimeError("raised StopIteration") from cause
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as cause:
         raise RuntimeError(f"raised {type(cause).__name__}") from cause
 
 
