@@ -21,8 +21,10 @@ from mtagent.errors import (
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.endpoints import Endpoints
 from mtagent.llm.events import Event, RetryEvent, WaitEvent
-from mtagent.llm.limits import Limiter
+from mtagent.llm.limits import Limiter, ReadLimits
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM, PricedLLM
+from mtagent.llm.reply import late_failure
+from mtagent.llm.request import Body
 from mtagent.records import Call, Completion, Message, Usage
 from tests.clocks import FakeClock, LoopClock, run_in_no_time
 from tests.simulator import Fault, Settings
@@ -39,12 +41,23 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
 
+class PunctualWire(Wire):
+    """A wire that gives up after the time for a request."""
+
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits) -> Any:
+        try:
+            async with asyncio.timeout(seconds):
+                return await super().post(body, seconds, read_limits)
+        except TimeoutError:
+            return late_failure(seconds, "")
+
+
 class Servers:
     """A model at one simulated server for each of ``settings``."""
 
     def __init__(self, *settings: Settings, deadline: float = 900, concurrency: int = 16) -> None:
         clock = LoopClock()
-        self.wires = [Wire(each) for each in settings]
+        self.wires = [PunctualWire(each) for each in settings]
         self.events: list[Event] = []
         clients = []
         for number, wire in enumerate(self.wires):

@@ -249,7 +249,7 @@ def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
     first = shell.postedit(f"--base-url {server} -o a.txt --limit 1 --prices prices.toml")
     shell.write("prices.toml", *ONE.replace('"m"', '"gpt*"').replace("1", "3").splitlines())
     again = shell.postedit(f"--base-url {server} -o a.txt --prices prices.toml")
-    name = first.err.rsplit("run ", 1)[1].strip()
+    name = first.err.partition("; run ")[2].split()[0]
     assert f"resuming run {name}: 1 of 3" in again.err
 
 
