@@ -111,8 +111,21 @@ def test_accepting_a_segment_approves_what_the_person_sees(reviewed: Shell) -> N
     assert reviewed("decide r own.csv").code == 0
     assert reviewed("accept r 1").out == "Mi texto\n"
     assert reviewed("revert r 2").code == 0
-    assert reviewed("accept r 2").out == 'Dijo "sí" al plan.\n'
+    accepted = reviewed("accept r 2")
+    assert accepted.out == 'Dijo "sí" al plan.\n'
+    assert "segment 2: its text stays as it was, because this confirms: rejected by " in accepted.err
+    assert "; to get its edits again, take that back first: repeat --undo" in accepted.err
+    assert accepted.last == "mtagent: 1 segment accepted, 1 as decided before; --undo takes this back"
+    assert reviewed("accept r 3").last == "mtagent: 1 segment accepted; --undo takes this back"
     assert reviewed("export r").lines == ["Mi texto", 'Dijo "sí" al plan.', "=1+1"]
+
+
+def test_a_rejection_that_was_confirmed_is_taken_back_before_its_edits_come_back(reviewed: Shell) -> None:
+    assert reviewed("revert r 2").code == 0
+    assert reviewed("accept r 2").code == 0
+    assert reviewed("accept r 2 --undo").out == 'Dijo "sí" al plan.\n'
+    assert reviewed("accept r 2 --undo").out == "Dijo «sí» al plan.\n"
+    assert reviewed("accept r 2").last == "mtagent: 1 segment accepted; --undo takes this back"
 
 
 def test_an_approval_is_of_one_text(reviewed: Shell) -> None:

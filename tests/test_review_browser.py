@@ -561,6 +561,37 @@ def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(conte
         assert "This is the end of the queue" in page.inner_text("#offer")
 
 
+@pytest.mark.parametrize("server_is_there", [True, False], ids=["saved", "waiting"])
+def test_accepting_a_rejected_segment_confirms_the_rejection_and_the_page_tells_so(
+    server_is_there: bool, context: Any, tmp_path: Path
+) -> None:
+    def open_bank(page: Any) -> None:
+        page.click("button.row:has(.id:text-is('bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        open_bank(page)
+        press(page, "R")
+        wait_saved(page)
+        if not server_is_there:
+            server.end(signal.SIGKILL)
+        open_bank(page)
+        press(page, "A")
+        if server_is_there:
+            wait_saved(page)
+            assert decisions(tmp_path)["bank"] == [(None, "reject"), (None, "accept")]
+        assert "The segment stays rejected, which this confirms" in page.inner_text("#offer")
+        assert shown(page) == "bank"
+        assert page.inner_text("#now .badge.decided").startswith("rejected")
+        assert state(tmp_path, "bank")[0] == "reject"
+        page.locator("#now button", has_text="Take back").click()
+        if server_is_there:
+            wait_saved(page)
+            assert state(tmp_path, "bank")[0] is None
+        assert page.locator("#now .badge.decided").count() == 0
+
+
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         first, second = opened(context, server.address), opened(context, server.address)

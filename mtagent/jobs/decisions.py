@@ -97,11 +97,18 @@ class DecidedSegment(NamedTuple):
     """How many edits were decided on; 0 = the segment as a whole."""
     replaced: tuple[Decision, ...] = ()
     """Decisions that counted before and do not count now."""
+    confirmed: Decision | None = None
+    """The rejection or the person's text that accepting the segment as a whole has only confirmed."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the person may not expect, a sentence each."""
         remarks = [f"replaces: {edit_prefix(old.edit)}{old.sentence}" for old in self.replaced]
+        if self.confirmed is not None:
+            remarks.append(
+                f"its text stays as it was, because this confirms: {self.confirmed.sentence}; to get its edits again, "
+                "take that back first: repeat --undo"
+            )
         whole = self.decided.decision
         if self.edits and whole is not None and whole.verdict == "text":
             remarks.append(f"decisions on its edits have no effect, because it has its own text: {whole.sentence}")
@@ -178,7 +185,10 @@ def decide(
         for old in replaced_decisions(history, added):
             if old.who != who:
                 replaced.append(old)
-        results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced)))
+        confirmed = None
+        if verdict == "accept" and edits == [None] and after.decision in history:
+            confirmed = after.decision
+        results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), confirmed))
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))
     run.log.append(decisions, expected=versions)
