@@ -840,6 +840,28 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert page.locator(".row .id").all_inner_texts() == ["zeta"]
 
 
+def test_a_search_for_an_id_opens_that_segment_first(context: Any, tmp_path: Path) -> None:
+    numbered = []
+    for number, chain in enumerate(many(40), start=1):
+        segment = chain.segment.model_copy(update={"id": str(number)})
+        numbered.append(chain.model_copy(update={"segment": segment}))
+    numbered.insert(0, numbered.pop(14))
+    with reviewed(tmp_path, numbered) as server:
+        page = opened(context, server.address)
+        page.evaluate("change({ sort: 'position' })")
+        others = page.locator(".row .id").all_inner_texts()
+        assert others[0] == "15", "so that a search without an order of its own finds it before 5"
+        others.remove("5")
+        press(page, "/")
+        page.keyboard.type("5")
+        found = page.locator(".row .id").all_inner_texts()
+        assert found[0] == "5"
+        assert found[1:] == [name for name in others if name in found], "the others keep their order"
+        assert "15" in found
+        press(page, "Enter")
+        assert shown(page) == "5"
+
+
 def test_all_that_the_queue_shows_is_decided_together_and_undone_together(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, many(40)) as server:
         page, other = opened(context, server.address), opened(context, server.address)

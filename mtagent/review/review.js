@@ -411,6 +411,7 @@ function change(changes) {
   matching = rows.filter((row) => (needle === "" || haystack(row).includes(needle)) && asked.every((name) => valuesOf(row, name).includes(state[name])));
   const order = SORTS[state.sort];
   if (order) matching.sort(order);
+  if (needle !== "") matching.sort((a, b) => (folded(b.id) === needle) - (folded(a.id) === needle)); // an exact id comes first
   if (search.value !== state.q) search.value = state.q;
   for (const select of byId("choices").querySelectorAll("select")) select.value = state[select.name];
   let words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;
