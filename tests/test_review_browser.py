@@ -883,6 +883,7 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.inner_text("#decide-all") == f"Decide all {count} …"
         page.click("#decide-all")
         assert page.inner_text("#accept-all") == f"Accept {count}"
+        assert "One Undo takes all of it back, until the page is reloaded." in page.inner_text("#sure")
         page.click("#accept-all")
         until(page, "!document.getElementById('offer').hidden")
         assert page.inner_text("#offer").startswith(f"{count - 1} segments accepted")
