@@ -539,3 +539,19 @@ def test_language_pairs_can_be_chosen(two_pairs: Shell) -> None:
     refused = two_pairs("compare a b -m ter -l en-it")
     assert (refused.code, refused.out) == (1, "")
     assert "-l en-it: the runs have no such segments, only en-fr, en-de" in refused.err
+
+
+def test_tokenized_texts_are_named_once_for_all_stages_and_runs(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    shell.write("long.en.txt", *(f"This is house {number}." for number in range(120)))
+    shell.write("first.es.txt", *(f"Esta es la casa {number} ." for number in range(120)))
+    shell.write("second.es.txt", *(f"Esta fue la casa {number} ." for number in range(120)))
+    shell.write("plain.es.txt", *(f"Esta es la casa {number}." for number in range(120)))
+    for name in ("first", "second", "plain"):
+        line = f"-s long.en.txt -t {name}.es.txt -r plain.es.txt -l en-es --name {name} -o {name}.out.txt"
+        assert shell(f"postedit {line}").code == 0
+    caplog.clear()
+    assert shell("compare first second plain --metrics bleu,chrf").code == 0
+    warnings = [record.getMessage() for record in caplog.records if record.name == "sacrebleu"]
+    assert warnings == [
+        "first/given, second/given: 100 translations or more end in ' .': BLEU wants texts that are not tokenized"
+    ]

@@ -111,8 +111,21 @@ def test_accepting_a_segment_approves_what_the_person_sees(reviewed: Shell) -> N
     assert reviewed("decide r own.csv").code == 0
     assert reviewed("accept r 1").out == "Mi texto\n"
     assert reviewed("revert r 2").code == 0
-    assert reviewed("accept r 2").out == 'Dijo "sí" al plan.\n'
+    accepted = reviewed("accept r 2")
+    assert accepted.out == 'Dijo "sí" al plan.\n'
+    assert "segment 2: its text stays as it was, because this confirms: rejected by " in accepted.err
+    assert "; to get its edits again, take that back first: repeat --undo" in accepted.err
+    assert accepted.last == "mtagent: 1 segment accepted, 1 as decided before; --undo takes this back"
+    assert reviewed("accept r 3").last == "mtagent: 1 segment accepted; --undo takes this back"
     assert reviewed("export r").lines == ["Mi texto", 'Dijo "sí" al plan.', "=1+1"]
+
+
+def test_a_rejection_that_was_confirmed_is_taken_back_before_its_edits_come_back(reviewed: Shell) -> None:
+    assert reviewed("revert r 2").code == 0
+    assert reviewed("accept r 2").code == 0
+    assert reviewed("accept r 2 --undo").out == 'Dijo "sí" al plan.\n'
+    assert reviewed("accept r 2 --undo").out == "Dijo «sí» al plan.\n"
+    assert reviewed("accept r 2").last == "mtagent: 1 segment accepted; --undo takes this back"
 
 
 def test_an_approval_is_of_one_text(reviewed: Shell) -> None:
@@ -409,7 +422,29 @@ def test_a_decision_that_was_taken_back_does_not_block_an_older_table(reviewed: 
     assert "1 new decision" in reviewed("decide r d.csv --who bob").last
     assert "accepted by bob" in reviewed("runs show r 1").out
     assert reviewed("decide r --export taken_back.csv").code == 0
-    assert [row["decided"][:4] for row in table(reviewed, "taken_back.csv")[:4]] == ["bob ", "bob ", "", "cleo"]
+    rows = table(reviewed, "taken_back.csv")
+    assert [row["seen"][:4] for row in rows[:4]] == ["bob ", "bob ", "", "cleo"]
+    assert [row["decided"][:4] for row in rows] == ["", "bob ", "", "", "cleo", ""]
+
+
+def test_a_row_names_only_who_decided_on_it(reviewed: Shell) -> None:
+    assert reviewed("accept r 1 --edit 1 --who ana").code == 0
+    assert reviewed("revert r 2 --who bob").code == 0
+    assert reviewed("decide r --export d.csv").code == 0
+    decided_by = [(row["segment"], row["edit"], row["decided"].split(" ")[0]) for row in table(reviewed, "d.csv")]
+    assert decided_by == [
+        ("1", "", ""), ("1", "1", "ana"), ("1", "2", ""), ("2", "", "bob"), ("2", "1", ""), ("2", "2", ""),
+    ]  # fmt: skip
+
+
+def test_a_table_without_the_column_seen_is_checked_with_the_column_decided(reviewed: Shell) -> None:
+    assert reviewed("decide r --export d.csv").code == 0
+    rows = table(reviewed, "d.csv")
+    for row in rows:
+        del row["seen"]
+    assert reviewed("revert r 1 --edit 1 --who ana").code == 0
+    fill(reviewed, "d.csv", rows, _1="accept")
+    assert "decided after this table was written" in refused(reviewed("decide r d.csv --who bob"))
 
 
 def test_a_decision_that_was_withdrawn_after_the_export_stays_withdrawn_and_blocks_no_other_row(

@@ -81,11 +81,12 @@ def test_the_summary_counts_segments_with_errors_that_were_not_fixed(shell: Shel
     assert "not fixed" not in shell("runs show r 2").out
 
 
-def test_only_the_first_failures_are_printed_and_the_others_counted(shell: Shell) -> None:
+def test_a_cause_of_failures_is_printed_once_and_the_others_counted(shell: Shell) -> None:
     shell.write("t.csv", "source,translation,lp", "Hi.,Hola.,en-es", *["Hi,,en-es"] * 9)
     done = shell("postedit -s t.csv -o o.csv")
     failures = [line for line in done.err.splitlines() if line.startswith("segment ")]
-    assert [line.split(":")[0] for line in failures] == ["segment 2", "segment 3", "segment 4"]
+    assert [line.split(":")[0] for line in failures] == ["segment 2"]
+    assert done.err.count("there is no translation") == 1
     assert done.err.count("mtagent: more failed; they are counted, and -v prints each one\n") == 1
     assert "9 failed" in done.err
     verbose = shell("postedit -s t.csv -o v.csv -v --name verbose").err
@@ -200,8 +201,13 @@ def test_another_input_setting_prompt_or_glossary_under_the_same_run_is_refused(
     done = shell.postedit(f"{line} --gate none")
     assert done.code == 1
     assert "run 'mine': was started with other settings or inputs: gate was 'guards', is now 'none'" in done.err
-    for difference in ("input translation was", "input prompts/proofread.toml was not set", "input glossary was"):
-        assert difference in done.err
+    for difference in (
+        "; the translation file es.txt has changed since", "; input prompts/proofread.toml was not set",
+        "; the glossary file terms.csv has changed since",
+    ):  # fmt: skip
+        assert done.err.count(difference) == 1
+    assert "source file" not in done.err
+    assert not re.search("[0-9a-f]{30}", done.err)
     shell.write("other.csv", "source,target", "cat,minino")
     renamed = shell.postedit("--prompts p --glossary other.csv --name mine").err
     assert "glossary was 'terms.csv', is now 'other.csv'" in renamed
@@ -339,11 +345,15 @@ def test_a_run_whose_first_segments_all_fail_stops_instead_of_asking_for_the_res
     log = tmp_path / "log.jsonl"
     with simulator("--fault-rate", "1", "--faults", "422", "--log", str(log)) as server:
         line = f"{LONG} --base-url {server} --concurrency 4"
-        error = refused(long(line)).splitlines()[-1]
+        *before, error = refused(long(line)).splitlines()
+        assert sum("change the settings or the request" in message for message in before) == 1
         # The last ones of four at a time may end together.
         assert re.search(r"stopped: the first 2[0-3] segments all failed, the last one: \S+ at ", error)
         assert "change the settings or the request" in error
-        assert "the same command continues" in error
+        assert (
+            "the same command continues (it never stops with --give-up-after 0, in Python with give_up_after=0)"
+            in error
+        )
         assert len(log.read_text(encoding="utf-8").splitlines()) <= 24
         assert not (long.folder / "o.txt").exists()
         assert long(f"{line} --give-up-after 0").code == 3

@@ -170,6 +170,9 @@ def test_ratings_are_repeated_too(shell: Shell, log: Path) -> None:
         done = shell(f"{line} -o r.jsonl")
     assert done.code == 1
     assert "run 'r-1': was started with other settings" in done.last
+    shell.write("es.txt", *reversed(shell.read("es.txt")))
+    changed = shell(f"{line} -o r.seg.score --temperature 1")
+    assert "run 'r-1': was started with other settings or inputs: the file es.txt has changed since. " in changed.last
     assert sorted(path.name for path in shell.folder.glob("r-*")) == [
         f"r-{seed}.{kind}" for seed in (1, 2) for kind in ("seg.rating", "seg.score", "sys.score")
     ]

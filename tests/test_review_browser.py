@@ -561,6 +561,37 @@ def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(conte
         assert "This is the end of the queue" in page.inner_text("#offer")
 
 
+@pytest.mark.parametrize("server_is_there", [True, False], ids=["saved", "waiting"])
+def test_accepting_a_rejected_segment_confirms_the_rejection_and_the_page_tells_so(
+    server_is_there: bool, context: Any, tmp_path: Path
+) -> None:
+    def open_bank(page: Any) -> None:
+        page.click("button.row:has(.id:text-is('bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        open_bank(page)
+        press(page, "R")
+        wait_saved(page)
+        if not server_is_there:
+            server.end(signal.SIGKILL)
+        open_bank(page)
+        press(page, "A")
+        if server_is_there:
+            wait_saved(page)
+            assert decisions(tmp_path)["bank"] == [(None, "reject"), (None, "accept")]
+        assert "The segment stays rejected, which this confirms" in page.inner_text("#offer")
+        assert shown(page) == "bank"
+        assert page.inner_text("#now .badge.decided").startswith("rejected")
+        assert state(tmp_path, "bank")[0] == "reject"
+        page.locator("#now button", has_text="Take back").click()
+        if server_is_there:
+            wait_saved(page)
+            assert state(tmp_path, "bank")[0] is None
+        assert page.locator("#now .badge.decided").count() == 0
+
+
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         first, second = opened(context, server.address), opened(context, server.address)
@@ -809,6 +840,28 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert page.locator(".row .id").all_inner_texts() == ["zeta"]
 
 
+def test_a_search_for_an_id_opens_that_segment_first(context: Any, tmp_path: Path) -> None:
+    numbered = []
+    for number, chain in enumerate(many(40), start=1):
+        segment = chain.segment.model_copy(update={"id": str(number)})
+        numbered.append(chain.model_copy(update={"segment": segment}))
+    numbered.insert(0, numbered.pop(14))
+    with reviewed(tmp_path, numbered) as server:
+        page = opened(context, server.address)
+        page.evaluate("change({ sort: 'position' })")
+        others = page.locator(".row .id").all_inner_texts()
+        assert others[0] == "15", "so that a search without an order of its own finds it before 5"
+        others.remove("5")
+        press(page, "/")
+        page.keyboard.type("5")
+        found = page.locator(".row .id").all_inner_texts()
+        assert found[0] == "5"
+        assert found[1:] == [name for name in others if name in found], "the others keep their order"
+        assert "15" in found
+        press(page, "Enter")
+        assert shown(page) == "5"
+
+
 def test_all_that_the_queue_shows_is_decided_together_and_undone_together(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, many(40)) as server:
         page, other = opened(context, server.address), opened(context, server.address)
@@ -830,6 +883,7 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.inner_text("#decide-all") == f"Decide all {count} …"
         page.click("#decide-all")
         assert page.inner_text("#accept-all") == f"Accept {count}"
+        assert "One Undo takes all of it back, until the page is reloaded." in page.inner_text("#sure")
         page.click("#accept-all")
         until(page, "!document.getElementById('offer').hidden")
         assert page.inner_text("#offer").startswith(f"{count - 1} segments accepted")

@@ -20,6 +20,7 @@ from mtagent.metrics.protocol import (
     HeavyMetric,
     Metric,
     SegmentWithReferences,
+    WarnsOfTokenized,
     for_systems,
     make_metric,
     make_metrics,
@@ -484,6 +485,8 @@ def _scored(
         outputs = list(zip(for_systems(metric, systems), texts.values(), strict=True))
         if isinstance(metric, CountsTogether):
             metric.count(segments, list(texts.values()))
+        if isinstance(metric, WarnsOfTokenized):
+            metric.warn_of_tokenized(texts)
         scores = []
         for system_metric, translations in outputs:
             scores.append(system_metric.score(segments, translations))

@@ -160,7 +160,9 @@ def _decide(
     if undo:
         summary = f"{extent}: decisions taken back"
     elif verdict == "accept":
-        summary = f"{extent} accepted; --undo takes this back"
+        confirmed = sum(result.confirmed is not None for result in results)
+        as_before = f", {confirmed} as decided before" if confirmed else ""
+        summary = f"{extent} accepted{as_before}; --undo takes this back"
     else:
         summary = f"{extent} taken back; --undo restores them"
     _say_remarks(results)

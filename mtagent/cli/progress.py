@@ -17,7 +17,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import Run, RunSummary
-from mtagent.text.amounts import by_cause, counted, dollars, natural_order
+from mtagent.text.amounts import by_cause, cause_of, counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SHOWN_STATES = ("changed", "failed")
 """What the bar counts besides the segments: all states would not fit."""
 
 _MOST_FAILURES = 3
-"""Failures that are printed when they happen, without -v."""
+"""Causes of failures that are printed when they first happen, without -v."""
 _LONGEST_NAME = 80  # the ids of PO files are whole texts
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
@@ -59,7 +59,8 @@ class Progress:
         self._earlier_changed = 0  # by earlier sessions of the run
         self._earlier_usage = Usage()
         self._left_out = 0  # segments of earlier sessions that the notes of the summary are not about
-        self._failures = 0  # to print the first ones only
+        self._printed_causes = set[str]()  # of failures, to print each cause only once
+        self._has_more_failures = False  # whether the line about the failures that are not printed was printed
         # Counts of segments:
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._skipped = 0  # segments that triage skipped
@@ -122,7 +123,7 @@ class Progress:
             for step in chain.steps:
                 _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
+            self._write_failure(f"segment {name}: {failed_step.stage} failed", failed_step.reason)
         self._move(chain.usage)
 
     def note_earlier(self, chains: Iterable[Chain]) -> None:
@@ -152,18 +153,26 @@ class Progress:
         self._note_warnings(chain)
 
     def _say_causes(self, what: str = "segment") -> None:
-        """Print how many failed for each cause, the most frequent one first."""
-        for count, reason in by_cause(self._reasons, "; -v prints each failure"):
+        """Print how many failed for each cause, the most frequent one first.
+
+        A single cause that was printed before is not printed again: the summary has its number.
+        """
+        causes = by_cause(self._reasons, "; -v prints each failure")
+        if len(causes) == 1 and cause_of(causes[0][1]) in self._printed_causes:
+            return
+        for count, reason in causes:
             say(f"mtagent: {counted(count, what)}: {reason}")
 
-    def _write_failure(self, line: str) -> None:
-        """Print the first failures; the summary has the number of all."""
-        self._failures += 1
-        if self._quiet or self._failures > _MOST_FAILURES + 1:
+    def _write_failure(self, name: str, reason: str) -> None:
+        """Print the first failure of each of the first causes; the summary has the number of all failures."""
+        if self._quiet:
             return
-        if self._failures <= _MOST_FAILURES:
-            _write(line)
-        else:
+        cause = cause_of(reason)
+        if cause not in self._printed_causes and len(self._printed_causes) < _MOST_FAILURES:
+            self._printed_causes.add(cause)
+            _write(f"{name}: {reason}")
+        elif not self._has_more_failures:
+            self._has_more_failures = True
             _write("mtagent: more failed; they are counted, and -v prints each one")
 
     def _note_losses(self, chain: Chain) -> None:
@@ -199,7 +208,7 @@ class Progress:
             if self._verbose:
                 _write(f"{name}: {_outcome(result)}")
             elif result.error:
-                self._write_failure(f"{name} failed: {result.error}")
+                self._write_failure(f"{name} failed", result.error)
         self._move(Usage.total(result.usage for result in rated))
 
     def advance_judged(self, chain: Chain) -> None:
@@ -212,7 +221,7 @@ class Progress:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
         elif failed_step is not None:
-            self._write_failure(f"{name}: {failed_step.stage}: {failed_step.reason}")
+            self._write_failure(f"{name}: {failed_step.stage}", failed_step.reason)
         self._move(chain.usage)
 
     def _move(self, usage: Usage) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
@@ -37,6 +37,8 @@ class Material:
     """Names and hashes that identify the texts."""
     candidates: Callable[[], Iterator[Candidates]]
     """Each call reads them again."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """The paths of the inputs that are files, for messages."""
 
 
 def side_by_side(segment: Segment, translations: Mapping[str, str | None]) -> Candidates:

@@ -97,11 +97,18 @@ class DecidedSegment(NamedTuple):
     """How many edits were decided on; 0 = the segment as a whole."""
     replaced: tuple[Decision, ...] = ()
     """Decisions that counted before and do not count now."""
+    confirmed: Decision | None = None
+    """The rejection or the person's text that accepting the segment as a whole has only confirmed."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the person may not expect, a sentence each."""
         remarks = [f"replaces: {edit_prefix(old.edit)}{old.sentence}" for old in self.replaced]
+        if self.confirmed is not None:
+            remarks.append(
+                f"its text stays as it was, because this confirms: {self.confirmed.sentence}; to get its edits again, "
+                "take that back first: repeat --undo"
+            )
         whole = self.decided.decision
         if self.edits and whole is not None and whole.verdict == "text":
             remarks.append(f"decisions on its edits have no effect, because it has its own text: {whole.sentence}")
@@ -178,7 +185,10 @@ def decide(
         for old in replaced_decisions(history, added):
             if old.who != who:
                 replaced.append(old)
-        results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced)))
+        confirmed = None
+        if verdict == "accept" and edits == [None] and after.decision in history:
+            confirmed = after.decision
+        results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), confirmed))
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))
     run.log.append(decisions, expected=versions)
@@ -238,10 +248,11 @@ def _no_match(name: str, verdict: DecisionVerdict, where: EditFilter, seen_value
 
 REQUIRED_COLUMNS = ("segment", "edit", "decision")
 COLUMNS = (
-    *("segment", "edit", "decision", "text", "reason", "decided"),
+    *("segment", "edit", "decision", "text", "reason", "decided", "seen"),
     *("stage", "outcome", "why", "old", "new", "source", "result"),
 )
-"""People fill in the first five. ``decided`` holds whose decision counted when the table was written, and its time.
+"""People fill in the first five. ``decided`` holds whose decision of the row counted when the table was written,
+and its time; ``seen`` the same for the last decision that affected the row, also through the segment or its edits.
 
 ``old``, ``new``, ``source`` and ``result`` must match the run; the others are only for reading.
 """
@@ -266,7 +277,8 @@ class DecisionRow(NamedTuple):
     new: str | None = None
     source: str | None = None
     result: str | None = None
-    decided: str | None = None
+    seen: str | None = None
+    """Who made the last decision that affected the row when the table was written, and when; empty = there was none."""
 
 
 class DecisionTable(NamedTuple):
@@ -338,7 +350,7 @@ def _read_row(where: str, cells: dict[str, str]) -> DecisionRow:
         new=cells.get("new"),
         source=cells.get("source") or None,
         result=cells.get("result") or None,
-        decided=cells.get("decided"),
+        seen=cells.get("seen", cells.get("decided")),  # a table without "seen" has the same in "decided"
     )
 
 
@@ -479,7 +491,7 @@ def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> Non
     A decision that was taken back since then is no reason to refuse: an earlier one counts, or none.
     """
     counting = _last_decision(latest(history), row.edit)
-    if counting is None or row.decided is None or counting.who == who:
+    if counting is None or row.seen is None or counting.who == who:
         return
     seen = _seen(row, history)
     if seen is not None and counting.id <= seen.id:
@@ -494,7 +506,7 @@ def _seen(row: DecisionRow, history: Sequence[Decision]) -> Decision | None:
     """The decision that counted when the table was written."""
     for decision in reversed(history):
         concerns_row = row.edit is None or decision.edit in (row.edit, None)
-        if concerns_row and row.decided is not None and row.decided.strip() == _signature(decision):
+        if concerns_row and row.seen is not None and row.seen.strip() == _signature(decision):
             return decision
     return None
 
@@ -602,7 +614,13 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
 
 
 def _decision_cells(decision: Decision | None, last: Decision | None) -> dict[str, object]:
-    cells: dict[str, object] = {"decision": "", "text": "", "reason": "", "decided": _signature(last)}
+    cells: dict[str, object] = {
+        "decision": "",
+        "text": "",
+        "reason": "",
+        "decided": _signature(decision),
+        "seen": _signature(last),
+    }
     if decision is not None:
         cells |= {"decision": decision.verdict, "text": decision.text or "", "reason": decision.reason or ""}
     return cells

@@ -19,7 +19,7 @@ from mtagent.formats.jsonl import write_details
 from mtagent.formats.localization import LocalizationFiles, Written
 from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
-from mtagent.jobs.inputs import Files, LanguageCheck, OpenFiles, refuse_wrong_languages
+from mtagent.jobs.inputs import Files, LanguageCheck, OpenFiles, content_files, refuse_wrong_languages
 from mtagent.jobs.parts import (
     OwnParts,
     assembled,
@@ -70,6 +70,7 @@ async def improve_file(
     if batches is not None:
         refuse_unfit(config)  # before the parts are made: a local model may not be installed
     effective_config = effective(config, own)
+    input_files = content_files(files.inputs, config)
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
         packages = installed(effective_config)
@@ -89,6 +90,7 @@ async def improve_file(
                     command=command,
                     settings=_settings(effective_config, contents, in_batches=batches is not None),
                     inputs=inputs.hashes(),
+                    files=input_files,
                     total=contents.total,
                     items=inputs.placed,
                     prepare=work.prepare,

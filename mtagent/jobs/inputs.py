@@ -279,6 +279,23 @@ class Files:
             paths[f"--candidate {number}"] = path
         return paths
 
+    @property
+    def inputs(self) -> dict[str, Path | None]:
+        """The files that the results depend on, by the name under which a run stores their hashes."""
+        files: dict[str, Path | None] = {
+            "source": self.source,
+            "translation": self.translation,
+            "reference": self.reference,
+        }
+        for number, path in enumerate(self.candidates, start=1):
+            files[f"candidate {number}"] = path
+        localization = self.localization
+        if localization is not None:
+            files |= self.paths
+            if localization.lock is not None and localization.lock.exists():
+                files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
+        return files
+
     @contextmanager
     def opened(self, config: Config, *, writes: bool = False) -> Iterator[OpenFiles]:
         """The files, ready to be read, and ``config`` with them; standard input is copied, since it is read twice.
@@ -442,19 +459,8 @@ class OpenFiles:
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
-        files: dict[str, Path | None] = {
-            "source": self.files.source,
-            "translation": self.files.translation,
-            "reference": self.files.reference,
-        }
-        for number, path in enumerate(self.files.candidates, start=1):
-            files[f"candidate {number}"] = path
+        hashes = content_hashes(self.files.inputs, self.config)
         localization = self.files.localization
-        if localization is not None:
-            files |= self.files.paths
-            if localization.lock is not None and localization.lock.exists():
-                files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
-        hashes = content_hashes(files, self.config)
         if localization is not None:
             # Results go back to the files by name, and other units are other work.
             hashes["names"] = "\n".join(str(file.path) for file in localization.files)
@@ -524,6 +530,10 @@ class RatingInputs:
             hashes_by_system = {name: sha256(path) for name, path in files.translations}
             hashed_systems = [[name, hashes_by_system.get(name)] for name in systems]
             inputs: dict[str, Any] = {**hashes, "systems": hashed_systems}
+            named = {"source": self.source, "reference": self.reference}
+            for name, path in self.translations:
+                named[f"-t {name}"] = path
+            paths = content_files(named, config)
 
             def candidates() -> Iterator[Candidates]:
                 if isinstance(form, Lines):
@@ -531,7 +541,7 @@ class RatingInputs:
                 return files._carried(form, readable, systems)
 
             prices = config.model_copy(update={"prices": readable.prices})
-            yield Material(systems, inputs, candidates), prices
+            yield Material(systems, inputs, candidates, paths), prices
 
     def _available(self, form: formats.Format) -> tuple[str, ...]:
         """The systems in the files. Raises :class:`ConfigError` for files that don't go together."""
@@ -617,6 +627,11 @@ def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dic
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
     """The content hash of every file in ``named``, and of the files that ``config`` names."""
+    return {name: sha256(path) for name, path in content_files(named, config).items()}
+
+
+def content_files(named: Mapping[str, Path | None], config: Config) -> dict[str, Path]:
+    """The files in ``named``, and those that ``config`` names, by the name under which a run stores their hashes."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files["instructions"] = config.instructions
     for lang, path in config.instructions_for.items():
@@ -625,7 +640,7 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
         files[f"memory {number}"] = path
     for prompt in prompts_of(config):
         files[f"prompts/{prompt.name}"] = prompt
-    return {name: sha256(path) for name, path in files.items() if path is not None}
+    return {name: path for name, path in files.items() if path is not None}
 
 
 def refuse_companions_of(source: Path, form: formats.Format, paths: Mapping[str, Path]) -> None:

@@ -232,7 +232,8 @@ class _Doubt:
             return
         raise MtagentError(
             f"stopped: {failed}, the last one: {outcome.failure.rstrip('.')}. "
-            "Nothing is lost: the same command continues (with give_up_after=0 it never stops)"
+            "Nothing is lost: the same command continues (it never stops with --give-up-after 0, in Python with "
+            "give_up_after=0)"
         )
 
 

@@ -294,6 +294,7 @@ async def _rate(
             command="rate",
             settings=_settings(config, own, evaluator),
             inputs=material.inputs,
+            files=material.files,
             total=total,
             items=material.candidates,
             work=work,

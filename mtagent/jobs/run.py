@@ -51,6 +51,8 @@ class Job(Generic[Item, Result]):
     """The settings that the results depend on."""
     inputs: Mapping[str, Any]
     """The inputs that the results depend on."""
+    files: Mapping[str, Path] = field(default_factory=dict, kw_only=True)
+    """The paths of the inputs that are files, for messages."""
     total: int
     items: Callable[[], Iterable[Item]]
     """Reads the items."""
@@ -103,7 +105,8 @@ async def run_job(
     settings |= job.installed
     if not job.force:
         refuse_foreign_outputs(job.outputs, config, store, name)
-    run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
+    files = {input_name: path for input_name, path in job.files.items() if path != STANDARD}
+    run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind, files=files)
     done = run.counts().done
     work = _RunningJob(job, run, config, models, on_result, has_output=done > 0)
     batches = models.batches

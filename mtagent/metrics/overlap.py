@@ -10,7 +10,7 @@ import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, count, takewhile
 from math import ceil, floor
@@ -116,6 +116,7 @@ class Overlap:
         if asian is None:
             asian = language in _BY_CHARACTER
         self._metric: Any = _sacrebleu(name, self.tokenizer, asian)
+        self._has_warned = False  # of texts that are tokenized
         self._forget()
 
     def _forget(self) -> None:
@@ -136,10 +137,8 @@ class Overlap:
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
         """The same for pairs of a text and its reference, or of a text and several ones, as many for each text."""
-        if self.name == "bleu" and sum(pair[0].endswith(" .") for pair in pairs) >= _MANY_TOKENIZED:
-            logging.getLogger("sacrebleu").warning(
-                f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
-            )
+        if not self._has_warned and self._is_tokenized(pair[0] for pair in pairs):
+            self._warn_of_tokenized("")
         counts = self._statistics(pairs)
         self._metric.num_refs = len(pairs[0]) - 1
         # Python's own numbers, since sacreBLEU's last digit comes from their arithmetic.
@@ -161,6 +160,21 @@ class Overlap:
             segment_signature=segment_signature,
             higher_is_better=self.higher_is_better,
             detail=whole._verbose,
+        )
+
+    def warn_of_tokenized(self, texts: Mapping[str, Sequence[str]]) -> None:
+        """Warn once, with their names, of the ``texts`` that BLEU should not get because they are tokenized."""
+        names = [name for name, translations in texts.items() if self._is_tokenized(translations)]
+        if names:
+            self._warn_of_tokenized(f"{', '.join(names)}: ")
+
+    def _is_tokenized(self, translations: Iterable[str]) -> bool:
+        return self.name == "bleu" and sum(text.endswith(" .") for text in translations) >= _MANY_TOKENIZED
+
+    def _warn_of_tokenized(self, prefix: str) -> None:
+        self._has_warned = True
+        logging.getLogger("sacrebleu").warning(
+            f"{prefix}{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
         )
 
     def statistics(self, segments: Sequence[Segment], translations: Sequence[str]) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -66,6 +66,15 @@ class CountsTogether(Metric, Protocol):
 
     def count(self, segments: Sequence[Segment], systems: Sequence[Sequence[str]]) -> None:
         """Count the texts of all ``systems``, which are scored afterwards."""
+        ...
+
+
+@runtime_checkable
+class WarnsOfTokenized(Metric, Protocol):
+    """A metric that warns of tokenized texts once, if it knows the names of all systems from the start."""
+
+    def warn_of_tokenized(self, texts: Mapping[str, Sequence[str]]) -> None:
+        """Warn of the systems whose ``texts`` are tokenized. Scoring them does not warn again."""
         ...
 
 

@@ -11,6 +11,7 @@ const OUTCOMES = {
   reverted: "taken back",
 };
 const SAID = { accept: "accepted", reject: "rejected", text: "own text", undecided: "undecided" };
+const KEEPS = { reject: "stays rejected", text: "keeps its own text" };
 const DECIDED = { no: "undecided", some: "partly decided", all: "decided" };
 const FILTERS = {
   decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
@@ -104,7 +105,13 @@ async function judge(verdict, whole = false) {
   if (!segment?.edits || row !== readable || writing) return;
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
+  const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
   decide(row, edit?.number ?? null, verdict);
+  if (confirmed) { // nothing has changed: show what would change it
+    chosen = null;
+    show(details.get(keyOf(row)));
+    return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
+  }
   const left = edit !== null && row.decided !== "all";
   announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
   chosen = null;
@@ -404,6 +411,7 @@ function change(changes) {
   matching = rows.filter((row) => (needle === "" || haystack(row).includes(needle)) && asked.every((name) => valuesOf(row, name).includes(state[name])));
   const order = SORTS[state.sort];
   if (order) matching.sort(order);
+  if (needle !== "") matching.sort((a, b) => (folded(b.id) === needle) - (folded(a.id) === needle)); // an exact id comes first
   if (search.value !== state.q) search.value = state.q;
   for (const select of byId("choices").querySelectorAll("select")) select.value = state[select.name];
   let words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;

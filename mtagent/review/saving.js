@@ -188,8 +188,12 @@ function refresh(row) {
   if (row === current && !writing && details.get(keyOf(row))?.edits) show(details.get(keyOf(row)));
 }
 
+/** Whether a decision on the whole only confirms the rejection or the person's text that counts. */
+const confirms = (segment, verdict) => verdict === "accept" && ["reject", "text"].includes(segment.decision?.verdict);
+
 /** Enter a decision into what is shown, before it is saved. */
 function mark(segment, { edit, verdict, text = null, undoes, former = null }) {
+  if (edit === null && confirms(segment, verdict)) return;
   const decision = undoes ? former : verdict === "undecided" ? null : { verdict, text };
   if (edit === null) segment.decision = decision;
   else segment.edits.find((item) => item.number === edit).decision = decision;

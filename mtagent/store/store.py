@@ -28,6 +28,7 @@ from mtagent.store.runs import DecisionLog, Run, RunKind, RunState, RunSummary, 
 _LOCK_SECONDS = 0.3  # a listing of the runs tries each lock for a moment: that must not prevent a start
 
 _SHOWN = 60
+_FILE_HASH = re.compile("[0-9a-f]{64}")
 
 _LONGEST_FOLDER = 200
 """Characters of a run's name in the name of its folder; a file system takes 255, including the characters around it."""
@@ -82,10 +83,12 @@ class Store:
         inputs: dict[str, Any],
         total: int | None = None,
         kind: RunKind = "chain",
+        files: Mapping[str, Path] | None = None,
     ) -> Run:
         """Start a run, or go on with it if it was started before with equal ``settings`` and ``inputs``.
 
-        ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
+        ``total`` is the number of segments, for :meth:`Run.counts`. ``files`` are the paths of the inputs that are
+        hashes of files, for messages. Raises :class:`RunLocked` where another process
         works on the run, and :class:`StoreError` where settings, inputs or the ``kind`` of the run differ.
         """
         given = (_canonical("settings", settings), _canonical("inputs", inputs))
@@ -103,9 +106,10 @@ class Store:
                 holds = {"chain": "improved texts", "rating": "ratings"}
                 raise StoreError(f"run {name!r}: holds {holds[stored_kind]}, not {holds[kind]}: choose another name")
             differences = setting_differences(_parsed(stored[0]), _parsed(given[0]))
-            for name_of_input, difference in setting_differences(_parsed(stored[1]), _parsed(given[1])).items():
+            input_differences = _input_differences(_parsed(stored[1]), _parsed(given[1]), files or {})
+            for name_of_input, difference in input_differences.items():
                 # A file that is named differently isn't named again for its content.
-                differences.setdefault(name_of_input, f"input {difference}")
+                differences.setdefault(name_of_input, difference)
         if differences:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differences.values())}. "
@@ -383,6 +387,43 @@ def setting_differences(before: dict[str, Any], given: dict[str, Any], prefix: s
             values = f"was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}"
             differences[f"{prefix}{key}"] = f"{prefix}{key} {values}"
     return differences
+
+
+def _input_differences(before: dict[str, Any], given: dict[str, Any], files: Mapping[str, Path]) -> dict[str, str]:
+    """What differs between the inputs of two runs, by name. A file is named by its path in ``files``, not its hash."""
+    before, given = _with_systems_by_name(before), _with_systems_by_name(given)
+    differences = dict[str, str]()
+    for name, difference in setting_differences(before, given).items():
+        if name not in before and _is_file_hash(given[name]):
+            differences[name] = f"input {name} was not set"
+        elif name not in given and _is_file_hash(before[name]):
+            differences[name] = f"input {name} is not set now"
+        elif not _is_file_hash(before.get(name)) or not _is_file_hash(given.get(name)):
+            differences[name] = f"input {difference}"
+        elif name not in files:
+            differences[name] = f"the content of {name!r} has changed since"
+        elif name.isalpha():
+            differences[name] = f"the {name} file {files[name]} has changed since"
+        else:
+            differences[name] = f"the file {files[name]} has changed since"
+    return differences
+
+
+def _with_systems_by_name(inputs: dict[str, Any]) -> dict[str, Any]:
+    """``inputs`` with the hash of each system's file under ``-t NAME``, so that the file that differs can be named."""
+    systems = inputs.get("systems")
+    if not isinstance(systems, list) or not all(isinstance(system, list) for system in systems):
+        return inputs
+    by_name = dict(inputs)
+    by_name["systems"] = [name for name, _ in systems]
+    for name, file_hash in systems:
+        if file_hash is not None:
+            by_name[f"-t {name}"] = file_hash
+    return by_name
+
+
+def _is_file_hash(value: object) -> bool:
+    return isinstance(value, str) and _FILE_HASH.fullmatch(value) is not None
 
 
 def _differing_parts(signature: str, other: str) -> str:

@@ -69,6 +69,11 @@ _VARYING = re.compile(r"\s*(\([^()]*\)|'[^']*'|\"[^\"]*\")")
 """What differs between messages of one cause: attempts and ports in brackets, quoted parts of a reply."""
 
 
+def cause_of(message: str) -> str:
+    """What messages of one cause have in common."""
+    return _VARYING.sub("", message)
+
+
 def by_cause(messages: Iterable[str], hint: str = "") -> list[tuple[int, str]]:
     """How many of the ``messages`` have one cause, and one of these messages, the most frequent cause first.
 
@@ -76,7 +81,7 @@ def by_cause(messages: Iterable[str], hint: str = "") -> list[tuple[int, str]]:
     """
     causes: dict[str, list[str]] = {}
     for message in messages:
-        causes.setdefault(_VARYING.sub("", message), []).append(message)
+        causes.setdefault(cause_of(message), []).append(message)
     groups = sorted(causes.values(), key=lambda group: (-len(group), min(group)))
     rows = [(len(group), min(group)) for group in groups[:_MOST_CAUSES]]
     others = groups[_MOST_CAUSES:]
