@@ -185,9 +185,7 @@ def decide(
         for old in replaced_decisions(history, added):
             if old.who != who:
                 replaced.append(old)
-        confirmed = None
-        if verdict == "accept" and edits == [None] and after.decision in history:
-            confirmed = after.decision
+        confirmed = after.decision if verdict == "accept" and edits == [None] and after.decision in history else None
         results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), confirmed))
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))

@@ -62,10 +62,9 @@ async def improve_file(
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
-    command again resumes it. The ``budget`` defaults to the one that ``config`` sets. With ``batches``, requests
-    are sent in batches, and the context of a segment shows the translations in the files, because new ones aren't known
-    in time. With an ``engine``, its workers do the work. ``on_written`` is called with what became of the units of
-    localization files.
+    command again resumes it. The ``budget`` defaults to that of ``config``. With ``batches``, requests are sent in
+    batches, and contexts show the translations in the files, because new ones aren't known in time. With an ``engine``,
+    its workers do the work. ``on_written`` is called with what became of the units of localization files.
     """
     if batches is not None:
         refuse_unfit(config)  # before the parts are made: a local model may not be installed
@@ -75,8 +74,7 @@ async def improve_file(
         config = inputs.config
         packages = installed(effective_config)
         # Identification costs nothing extra if the guard language is on, which loads the identifier anyway.
-        translates = "translate" in (effective_config.stages or ())
-        contents = _contents(inputs, translates=translates, identifies=bool(packages))
+        contents = _contents(inputs, effective_config, identifies=bool(packages))
         _refuse_unfit_contents(contents, inputs, effective_config, own)
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, budget, batches)
@@ -265,11 +263,12 @@ class _Contents(NamedTuple):
     """The number of documents; a file without documents is one."""
 
 
-def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Contents:
+def _contents(inputs: OpenFiles, effective_config: Config, *, identifies: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for.
 
     ``identifies``: identify the languages of the texts.
     """
+    translates = "translate" in (effective_config.stages or ())
     total = 0
     with_words = 0
     translated = 0  # of those with words
