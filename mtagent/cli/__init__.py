@@ -86,14 +86,14 @@ class LazyGroup(click.Group):
         """The names of all commands, group by group."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
         """Import the command and return it."""
         if cmd_name not in COMMANDS:
             return None
         from importlib import import_module
 
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        if cmd_name == "serve":
+        if cmd_name == "serve" and ctx is not None:  # programs that list commands have none
             ctx.with_resource(ended_at_once(_exit_quietly))  # until the server handles signals itself
         with ended_at_once():
             command = getattr(import_module(module), name or "command")

@@ -579,7 +579,7 @@ class Rate:
                 other.wake()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # two equal amounts at one time are two reservations
 class Reservation:
     """An amount that is booked for a certain time."""
 

@@ -402,7 +402,7 @@ def _input_differences(before: dict[str, Any], given: dict[str, Any], files: Map
             differences[name] = f"input {difference}"
         elif name not in files:
             differences[name] = f"the content of {name!r} has changed since"
-        elif name.isalpha():
+        elif name.replace(" ", "").isalnum():  # not a path: "source", "candidate 2"
             differences[name] = f"the {name} file {files[name]} has changed since"
         else:
             differences[name] = f"the file {files[name]} has changed since"
