@@ -281,3 +281,12 @@ async def test_two_wrong_addresses_are_given_up_as_early_as_one() -> None:
     assert clock.now() - 1000 < 60
     for client in clients:
         await client.aclose()
+
+
+def test_a_pause_that_only_sends_requests_elsewhere_is_not_called_a_stop(caplog: pytest.LogCaptureFixture) -> None:
+    pausing = Settings(script=[Fault("status", 429, retry_after=7)])
+    [completion], *_ = asked(1, pausing, Settings())
+    assert completion.endpoint == "endpoint 1"
+    [message] = [record.getMessage() for record in caplog.records if "other endpoints" in record.getMessage()]
+    assert message.startswith("m at http://server-0/v1 asks to be left alone for 7 s")
+    assert "deadline" not in message

@@ -502,10 +502,10 @@ class OpenAIClient:
         """The error, with model, server, status, the server's message, and the way out."""
         wait, left = failure.retry_after, exchange.left()
         if failure.transient and wait is not None and (exchange.is_too_long(wait) or self._is_detour(failure)):
-            paused = ServerPaused(
-                f"stopped: {self.model} at {self.base_url} asks to be left alone for "
-                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline)"
-            )
+            words = f"{self.model} at {self.base_url} asks to be left alone for {_until(wait, self._clock.wall())}"
+            if exchange.is_too_long(wait):
+                words = f"stopped: {words}, and a call may wait {self._deadline:.0f} s (deadline)"
+            paused = ServerPaused(words)
             paused.way_on = "the same command after that time continues from there"
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
             paused.cause = failure.cause
