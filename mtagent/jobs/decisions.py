@@ -348,7 +348,7 @@ def _read_row(where: str, cells: dict[str, str]) -> DecisionRow:
         new=cells.get("new"),
         source=cells.get("source") or None,
         result=cells.get("result") or None,
-        seen=cells.get("seen", cells.get("decided")),  # a table without "seen" has the same in "decided"
+        seen=cells.get("seen", cells.get("decided")),  # without it, decisions on the row itself are still noticed
     )
 
 
