@@ -169,13 +169,28 @@ async def test_a_glossary_belongs_to_its_key(tmp_path: Path) -> None:
 def test_a_rate_is_a_bucket_that_fills_again(tmp_path: Path) -> None:
     now = [0.0]
     access = Access(key_file(tmp_path, ana=":2/min"), clock=lambda: now[0])
-    access.admit("secret-ana")
-    access.admit("secret-ana")
+    ana = access.find("secret-ana")
+    access.count_request(ana)
+    access.count_request(ana)
     with pytest.raises(ServiceError) as refused:
-        access.admit("secret-ana")
+        access.count_request(ana)
     assert (refused.value.status, refused.value.retry_after) == (429, 30.0)
     now[0] = 30.0
-    assert access.admit("secret-ana").name == "ana"
+    access.count_request(ana)
+
+
+async def test_a_request_beyond_the_rate_of_the_key_in_its_body_is_counted_for_that_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Service(translator=lambda text: text, keys=key_file(tmp_path, ana=":1/min", bo=""))
+    with caplog.at_level(logging.INFO, logger="mtagent.serve"):
+        async with asking(service) as client:
+            answers = [await client.post("/translate", json=ONE | {"api_key": "secret-ana"}) for _ in range(2)]
+            metrics = (await client.get("/metrics", headers=bearer("bo"))).text
+    assert [answer.status_code for answer in answers] == [200, 429]
+    refusal = caplog.records[1].__dict__["entry"]
+    assert (refusal["key"], refusal["error"]) == ("ana", "too many requests")
+    assert 'mtagent_requests_total{key="ana",route="/translate",status="429"}' in metrics
 
 
 async def test_a_text_that_ends_the_budget_is_not_translated_and_says_so_in_each_interface(tmp_path: Path) -> None:
@@ -262,6 +277,7 @@ async def test_the_dollars_of_a_step_that_a_spent_budget_ends_are_counted_by_key
     assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
     entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
     assert [entry.get("dollars") for entry in entries[:3]] == [0.3, 0.3, None]
+    assert entries[2]["error"] == "the budget is spent: Quota Exceeded"
 
 
 async def test_the_dollars_of_a_client_that_is_gone_are_counted_by_key(tmp_path: Path) -> None:
@@ -548,7 +564,9 @@ async def test_a_foreign_host_and_a_page_of_another_origin_are_refused() -> None
     async with asking(
         service, host_names=["localhost", "mt.example.org"], allow_origins=["https://ok.example"]
     ) as client:
-        assert (await client.post("/translate", json=ONE, headers={"Host": "evil.example"})).status_code == 400
+        for path, body, field in [("/translate", ONE, "error"), ("/v2/translate", TWO, "message")]:
+            foreign = await client.post(path, json=body, headers={"Host": "evil.example"})
+            assert (foreign.status_code, "--host-name" in foreign.json()[field]) == (400, True)
         evil = await client.post("/translate", data=ONE, headers={"Origin": "https://evil.example"})
         assert (evil.status_code, "access-control-allow-origin" in evil.headers) == (403, False)
         hidden = await client.post("/translate", data=ONE, headers={"Sec-Fetch-Site": "cross-site"})

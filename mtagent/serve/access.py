@@ -225,19 +225,18 @@ class Access:
         """Whether anybody has access without a key."""
         return self._path is None
 
-    def admit(self, secret: str | None) -> ApiKey:
-        """Find the key that belongs to ``secret``, and count one request. Raises :class:`ServiceError`."""
-        key = self.find(secret)
-        if key.rate is not None:
-            capacity = max(1.0, key.rate)  # the requests of a minute may come at once
-            now = self._clock()
-            available, last = self._buckets.get(key.name, (capacity, now))
-            available = min(capacity, available + (now - last) * key.rate / 60)
-            if available < 1:
-                self._buckets[key.name] = available, now
-                raise ServiceError(429, "too many requests", retry_after=(1 - available) * 60 / key.rate)
-            self._buckets[key.name] = available - 1, now
-        return key
+    def count_request(self, key: ApiKey) -> None:
+        """Count a request with ``key``. Raises :class:`ServiceError` if it exceeds the key's rate."""
+        if key.rate is None:
+            return
+        capacity = max(1.0, key.rate)  # the requests of a minute may come at once
+        now = self._clock()
+        available, last = self._buckets.get(key.name, (capacity, now))
+        available = min(capacity, available + (now - last) * key.rate / 60)
+        if available < 1:
+            self._buckets[key.name] = available, now
+            raise ServiceError(429, "too many requests", retry_after=(1 - available) * 60 / key.rate)
+        self._buckets[key.name] = available - 1, now
 
     def find(self, secret: str | None) -> ApiKey:
         """The key that belongs to ``secret``. Raises :class:`ServiceError` if none does."""

@@ -30,7 +30,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,7 +55,6 @@ MOST_STRANGERS = 128
 """How many such bodies are read at a time. One more cuts off the client that has been sending for the longest time."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
-_PORT = re.compile(r"(?<=[\].\d]):\d+$")
 _ALWAYS = ("/healthz", "/livez", "/health", "/metrics")
 _NDJSON = "application/x-ndjson"
 _JSON_TYPE = re.compile(r"application/([^/]+\+)?json")
@@ -119,7 +117,7 @@ def make_app(
                 "X-Mtagent-Missing-Terms",
             ],
         )
-    app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
+    app.add_middleware(HostMiddleware, host_names=host_names)
     return app
 
 
@@ -128,6 +126,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
+        _note_refusal(error)
         return error_response(request.scope["path"], error, REQUEST_ACCOUNT.get().headers)
 
     @app.exception_handler(sqlite3.Error)
@@ -145,25 +144,50 @@ def _add_error_handlers(app: FastAPI) -> None:
         return error_response(request.scope["path"], ServiceError(error.status_code, str(error.detail)), error.headers)
 
 
-class HostMiddleware(TrustedHostMiddleware):
+def _note_refusal(error: ServiceError) -> None:
+    """Note for the log why the request is refused. The message for a bad request may quote the request."""
+    account = REQUEST_ACCOUNT.get()
+    if error.status != 400 and account.error is None:
+        account.error = error.message
+
+
+class HostMiddleware:
     """Refuses unknown names in the header ``Host``, which pages of other sites can make point here.
 
     Probes in a cluster name the address of the pod. No page can forge that, so it may be any address.
     """
 
+    def __init__(self, app: ASGIApp, host_names: Sequence[str]) -> None:
+        self._app = app
+        self._host_names = [_host(name) for name in host_names]
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, or refuse it."""
-        if scope["type"] == "http" and scope["path"] in _ALWAYS and _names_address(Request(scope)):
-            await self.app(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
+        if scope["type"] == "http":
+            host = _host(Request(scope).headers.get("host", ""))
+            if not self._is_known(host) and not (scope["path"] in _ALWAYS and _is_address(host)):
+                refusal = ServiceError(400, "this server has another host name; its operator can add one: --host-name")
+                await error_response(scope["path"], refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _is_known(self, host: str) -> bool:
+        for name in self._host_names:
+            if name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])):
+                return True
+        return False
 
 
-def _names_address(request: Request) -> bool:
-    """Whether ``Host`` is an IP address, with a port or without."""
-    host = _PORT.sub("", request.headers.get("host", ""))
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
+def _host(host_and_port: str) -> str:
+    """The host in lower case, without a port, and without the brackets of an IPv6 address."""
+    if host_and_port.startswith("["):
+        return host_and_port[1:].partition("]")[0].lower()
+    if host_and_port.count(":") > 1:
+        return host_and_port.lower()  # an IPv6 address without brackets has no port
+    return host_and_port.partition(":")[0].lower()
+
+
+def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -221,6 +245,7 @@ class ServiceMiddleware:
                 with self._service.counted():
                     await self._watched(scope, body, receive, noting)
         except ServiceError as error:
+            _note_refusal(error)
             # The rest of a body that was not read isn't waited for.
             is_closed = self._service.closing or error.status != 503 or isinstance(error, BodyCutOff)
             closing = {"Connection": "close"} if is_closed else None

@@ -293,8 +293,9 @@ class Service:
 
         Raises :class:`ServiceError`.
         """
-        key = self.access.admit(secret if isinstance(secret, str) else request_key(request))
+        key = self.access.find(secret if isinstance(secret, str) else request_key(request))
         REQUEST_ACCOUNT.get().key = key
+        self.access.count_request(key)
         return key
 
     def pair(self, source: str, target: str, text: str = "") -> Pair:
