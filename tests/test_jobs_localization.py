@@ -622,6 +622,8 @@ READERS = {
 }
 EMPTY = {".json": "{}\n", ".yml": "{}\n", ".xml": "<resources/>\n"}
 """Files of one language without a text."""
+WORKED_ON = {".json": 10, ".yml": 7, ".xml": 3, ".xcstrings": 4}
+"""How many of the real files have 1 to 60 units and no language that is wrong for the run."""
 
 
 @pytest.mark.loopback
@@ -661,7 +663,7 @@ def test_no_broken_tag_reaches_a_file_with_sources(data: Path, shell: Shell, sha
         READERS[ending](path)
         again = shell(command, *with_model(shaking), *options)
         assert "nothing to process; no model was called" in again.err, again.err
-    assert worked_on
+    assert worked_on >= WORKED_ON[ending]
     assert changed
 
 
