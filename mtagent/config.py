@@ -163,7 +163,7 @@ def _variable(name: str) -> str:
     return name
 
 
-def _named(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty: give a name, or leave it out")
     return text
@@ -199,7 +199,7 @@ def _endpoint(text: str) -> str:
     return text
 
 
-Named = Annotated[str, AfterValidator(_named)]
+NonBlank = Annotated[str, AfterValidator(_not_blank)]
 SERVER_NAMES = ("base_url", "azure_endpoint", "api_version")
 """Settings that name a server."""
 SERVER_FIELDS = (*SERVER_NAMES, "endpoint", "header")
@@ -208,7 +208,7 @@ SERVER_FIELDS = (*SERVER_NAMES, "endpoint", "header")
 class ModelSettings(Record):
     """The model, its server and parameters. ``None`` = as in the general settings; unset parameters aren't sent."""
 
-    model: Named | None = None
+    model: NonBlank | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     azure_endpoint: Annotated[str, AfterValidator(_azure_address)] | None = None
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
@@ -221,7 +221,7 @@ class ModelSettings(Record):
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
-    reasoning_effort: Named | None = None
+    reasoning_effort: NonBlank | None = None
     cache_control: CacheControl | None = None
     """The kind of cache marks to send: Claude's (also through a gateway), or OpenAI's (GPT-5.6 and later)."""
 
@@ -273,12 +273,18 @@ class JudgeSettings(ModelSettings):
 
 
 class Config(ModelSettings):
-    """All settings of a run. The tables ``translate``, ``postedit``, ``proofread``, ``judge`` override the model's."""
+    """All settings of a run. The tables ``translate``, ``postedit``, ``proofread``, ``judge`` override the model's.
 
+    ``docs/reference/configuration.md`` explains each one.
+    """
+
+    # What is done
     source_lang: str | None = None
     target_lang: str | None = None
     preset: Literal["safe", "paper"] = "safe"
     stages: tuple[Stage, ...] | None = None
+
+    # Who finds errors, and which changes are kept
     evaluator: str | None = Field(default=None, min_length=1)
     gate: GateName | None = None
     margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -291,15 +297,21 @@ class Config(ModelSettings):
     calibration: Path | None = None
     any_language: bool = False
     comet_python: Path | None = None
+
+    # Which texts are skipped
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
-    judge_model: Named | None = None
+
+    # Which models are called, and which MT system
+    judge_model: NonBlank | None = None
     judge: JudgeSettings = JudgeSettings()
     translate: ModelSettings = ModelSettings()
     postedit: ModelSettings = ModelSettings()
     proofread: ModelSettings = ModelSettings()
     llm: str | None = None
     translator: str = "llm"
+
+    # How texts are changed
     strategy: Strategy = "located"
     fix: Fix = "offered"
     forced: bool = False
@@ -308,6 +320,8 @@ class Config(ModelSettings):
     on_ambiguous: tuple[OnAmbiguous, ...] = ("skip",)
     skip_guards: tuple[str, ...] = ()
     embeddings: bool = False
+
+    # What prompts are told besides the text
     context: int = Field(default=0, ge=0)
     domain: str | None = None
     glossary: Path | None = None
@@ -317,12 +331,16 @@ class Config(ModelSettings):
     instructions: Path | None = None
     instructions_for: dict[str, Path] = Field(default={})  # by target language
     prompts: Path | None = None
+
+    # How fast, and for how long a server may fail
     concurrency: int = Field(default=16, ge=1)
     requests_per_minute: int | None = Field(default=None, gt=0)
     tokens_per_minute: int | None = Field(default=None, gt=0)
     timeout: float = Field(default=300.0, gt=0)
     deadline: float = Field(default=900.0, gt=0)
     give_up_after: int = Field(default=20, ge=0)
+
+    # What is recorded, and what a run may cost
     store: Path | None = None
     log: Path | None = None
     run: Annotated[str, AfterValidator(_run_name)] | None = None

@@ -495,21 +495,21 @@ def failing(clock: FakeClock, *, failures: int = 6, seconds: float = 1.0) -> Bre
 def test_a_model_that_fails_for_seconds_rests_and_one_piece_of_work_tries_it_again() -> None:
     clock = FakeClock()
     breaker = failing(clock)
-    assert not breaker.admits()
+    assert not breaker.admit()
     clock.time += 5
-    assert [breaker.admits() for _ in range(3)] == [True, False, False]
+    assert [breaker.admit() for _ in range(3)] == [True, False, False]
     breaker.failed("m")
     assert breaker.resting == {"m": 10.0}
     clock.time += 10
-    assert [breaker.admits(), breaker.admits()] == [True, False]
+    assert [breaker.admit(), breaker.admit()] == [True, False]
     breaker.succeeded("m")
     assert breaker.resting == {}
-    assert [breaker.admits(), breaker.admits()] == [True, True]
+    assert [breaker.admit(), breaker.admit()] == [True, True]
 
 
 @pytest.mark.parametrize(("failures", "seconds"), [(4, 10.0), (100, 0.01)])
 def test_a_few_failures_or_many_at_the_same_moment_are_chance(failures: int, seconds: float) -> None:
-    assert failing(FakeClock(), failures=failures, seconds=seconds).admits()
+    assert failing(FakeClock(), failures=failures, seconds=seconds).admit()
 
 
 def test_a_success_between_failures_shows_that_the_model_works() -> None:
@@ -517,14 +517,14 @@ def test_a_success_between_failures_shows_that_the_model_works() -> None:
     breaker.succeeded("m")
     clock.time += 60
     breaker.failed("m")
-    assert breaker.admits()
+    assert breaker.admit()
 
 
 def test_calls_that_hang_at_the_same_time_have_failed_since_they_began() -> None:
     breaker = Breaker(patience=10, clock=FakeClock())
     for _ in range(5):
         breaker.failed("m", 9.5)
-    assert not breaker.admits()
+    assert not breaker.admit()
 
 
 def test_a_server_is_left_alone_as_long_as_it_asks_for_and_another_model_does_not_end_that() -> None:
@@ -532,14 +532,14 @@ def test_a_server_is_left_alone_as_long_as_it_asks_for_and_another_model_does_no
     breaker.failed("m", pause=3600)
     breaker.succeeded("another")
     clock.time += 3599
-    assert not breaker.admits()
+    assert not breaker.admit()
     clock.time += 1
-    assert breaker.admits()
+    assert breaker.admit()
 
 
 def test_a_trial_without_an_outcome_is_repeated() -> None:
     breaker = failing(clock := FakeClock())
     clock.time += 5
-    assert breaker.admits()
+    assert breaker.admit()
     clock.time += 10
-    assert [breaker.admits(), breaker.admits()] == [True, False]
+    assert [breaker.admit(), breaker.admit()] == [True, False]

@@ -102,7 +102,7 @@ UNSUPPORTED = {
 
 
 @cache
-def installed() -> dict[str, Format]:
+def plugin_formats() -> dict[str, Format]:
     """The formats that other packages offer; a process loads them once, and only if it needs them."""
     offered: dict[str, Format] = {}
     for entry in entry_points(group=ENTRY_POINTS):
@@ -120,17 +120,17 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
     standard input without a ``format_name``, and for files that are known not to be plain text.
     """
     if format_name is not None:
-        form = FORMATS.get(format_name) or installed().get(format_name)
+        form = FORMATS.get(format_name) or plugin_formats().get(format_name)
         if form is None:
-            known = sorted({*FORMATS, *installed()})
+            known = sorted({*FORMATS, *plugin_formats()})
             raise ConfigError(f"unknown format {format_name!r}; {_meant(format_name, known)}")
         return form
-    form = by_suffix(path, FORMATS) or by_suffix(path, installed())
+    form = by_suffix(path, FORMATS) or by_suffix(path, plugin_formats())
     if form:
         return form
     if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
         file = "standard input or output" if path == STANDARD else str(path)
-        names = ", ".join(sorted({*FORMATS, *installed()}))
+        names = ", ".join(sorted({*FORMATS, *plugin_formats()}))
         raise ConfigError(
             f"{file}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
         )

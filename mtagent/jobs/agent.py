@@ -44,7 +44,7 @@ from mtagent.jobs.parts import (
     budgeted_by,
     effective,
     gate_warnings,
-    installed,
+    package_versions,
     refuse_other_languages,
     settings_for_results,
 )
@@ -538,7 +538,7 @@ class AgentRun:
                     save=Run.save,
                     outcome=outcome_of_chain,
                     signatures=plan.signatures,
-                    installed=installed(decided),
+                    installed=package_versions(decided),
                 )
                 try:
                     run = await run_job(job, config, store, models, on_start=lambda *_: started.set())

@@ -25,7 +25,7 @@ from mtagent.jobs.parts import (
     assembled,
     effective,
     gate_warnings,
-    installed,
+    package_versions,
     refuse_other_languages,
     settings_for_results,
 )
@@ -72,7 +72,7 @@ async def improve_file(
     input_files = content_files(files.inputs, config)
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
-        packages = installed(effective_config)
+        packages = package_versions(effective_config)
         # Identification costs nothing extra if the guard language is on, which loads the identifier anyway.
         contents = _contents(inputs, effective_config, identifies=bool(packages))
         _refuse_unfit_contents(contents, inputs, effective_config, own)

@@ -227,7 +227,7 @@ NOT_INSTALLED = "none"
 """The version of a package that isn't installed."""
 
 
-def installed(config: Config) -> dict[str, str]:
+def package_versions(config: Config) -> dict[str, str]:
     """What results depend on besides the settings: the language identifier of the guard ``language``.
 
     It is stored with a run and compared, but isn't part of the run's name.

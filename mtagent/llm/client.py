@@ -269,45 +269,45 @@ class OpenAIClient:
         tools: Sequence[Tool] = (),
         purpose: str = "",
         segment: str = "",
-        exchange: CallState | None = None,
+        call_state: CallState | None = None,
     ) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`.
 
         ``usage`` is the sum over all ``usage.calls`` replies that the server counted, including a truncated first one.
-        An error has in ``calls`` what was paid before it, each attempt separately. ``exchange`` is what happened to the
-        request at other endpoints.
+        An error has in ``calls`` what was paid before it, each attempt separately. ``call_state`` is what happened to
+        the request at other endpoints.
         """
-        if exchange is None:
-            exchange = self.begin(messages, tools=tools, purpose=purpose, segment=segment)
-        elif exchange.call.endpoint != self.endpoint:
-            exchange.call = exchange.call.model_copy(update={"endpoint": self.endpoint})
-            exchange.last_failure = None
+        if call_state is None:
+            call_state = self.begin(messages, tools=tools, purpose=purpose, segment=segment)
+        elif call_state.call.endpoint != self.endpoint:
+            call_state.call = call_state.call.model_copy(update={"endpoint": self.endpoint})
+            call_state.last_failure = None
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         try:
-            outcome = await self._usable_reply(body, exchange)
+            outcome = await self._usable_reply(body, call_state)
         except NotAnswered as unanswered:
-            unanswered.calls = tuple(exchange.failed)
+            unanswered.calls = tuple(call_state.failed)
             raise
         except asyncio.CancelledError as cancelled:
-            exchange.cancel(cancelled)
+            call_state.cancel(cancelled)
             raise
         if isinstance(outcome, RequestFailure):
-            error = self._error(outcome, exchange)
+            error = self._error(outcome, call_state)
             if outcome.answered:  # the last failed call is this one
-                exchange.call = exchange.failed.pop()
-            error.calls = (*exchange.failed, exchange.ended(str(error)))
+                call_state.call = call_state.failed.pop()
+            error.calls = (*call_state.failed, call_state.ended(str(error)))
             raise error
         self._learnt.answered = True
         return Completion(
             text=outcome.text,
             model=outcome.model,
             finish_reason=outcome.finish_reason,
-            usage=exchange.paid[0] if len(exchange.paid) == 1 else Usage.total(exchange.paid),
+            usage=call_state.paid[0] if len(call_state.paid) == 1 else Usage.total(call_state.paid),
             logprobs=outcome.logprobs,
             tool_calls=outcome.tool_calls,
-            attempts=tuple(exchange.failed),
-            retries=tuple(exchange.retries),
-            waited=round(exchange.waited, 4),
+            attempts=tuple(call_state.failed),
+            retries=tuple(call_state.retries),
+            waited=round(call_state.waited, 4),
             endpoint=self.endpoint,
         )
 
@@ -330,11 +330,11 @@ class OpenAIClient:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
 
-    async def _usable_reply(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
+    async def _usable_reply(self, body: Body, call_state: CallState) -> Reply | RequestFailure:
         """A usable reply. An empty or unreadable reply and a truncated one get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
-            outcome = await self._send_with_retries(body, exchange)
+            outcome = await self._send_with_retries(body, call_state)
             usage = UNCOUNTED
             if isinstance(outcome, Reply):
                 if outcome.usage is not None:
@@ -346,29 +346,29 @@ class OpenAIClient:
                         usage = usage.model_copy(update={"cost": cost})
                 if self._in_batches:
                     usage = usage.model_copy(update={"batched": usage.calls})
-                exchange.paid.append(usage)
+                call_state.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
                 failure = RequestFailure(outcome.problem, outcome.detail, 200, answered=True)
-                call = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
+                call = call_state.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
             elif outcome.answered:
-                exchange.paid.append(usage)
-                failure, call = outcome, exchange.call
+                call_state.paid.append(usage)
+                failure, call = outcome, call_state.call
             else:
                 if Truncated not in chances and outcome.kind is BadRequest:  # more room than the model takes
                     return replace(outcome, kind=Truncated)
                 return outcome
             error = f"{failure.kind.__name__}: {failure.message or 'no text'}"
-            exchange.failed.append(call.model_copy(update={"usage": usage, "error": error}))
+            call_state.failed.append(call.model_copy(update={"usage": usage, "error": error}))
             chance = EmptyReply if failure.kind is ServerError else failure.kind
             if chance not in chances:
                 return failure
             chances.discard(chance)
-            self.note_retry(exchange, failure.cause)
+            self.note_retry(call_state, failure.cause)
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
-    async def _send_with_retries(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
+    async def _send_with_retries(self, body: Body, call_state: CallState) -> Reply | RequestFailure:
         """A reply, after leaving out refused parameters, and repeating transient failures until the deadline.
 
         A server without tools may refuse them with a 500, which isn't transient. An address without any connection so
@@ -377,13 +377,13 @@ class OpenAIClient:
         attempt = 0
         while True:
             sent = self._learnt.adapt(body)
-            outcome = await self._ask_once(sent, exchange)
+            outcome = await self._ask_once(sent, call_state)
             attempt += 1
             if not isinstance(outcome, RequestFailure):
                 return outcome
             if self._learnt.learn(outcome, sent):
                 attempt = 0
-                self.note_retry(exchange, "refused parameter")
+                self.note_retry(call_state, "refused parameter")
                 continue
             nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
@@ -401,32 +401,32 @@ class OpenAIClient:
                 self._noticed_failures = True
                 words = "%s keeps failing (%s): each call is tried again for up to %.0f s (deadline)"
                 logger.warning(words, self.base_url, outcome, self._deadline)
-            if seconds > exchange.left():
+            if seconds > call_state.left():
                 return outcome
-            self.note_retry(exchange, outcome.cause, seconds)
+            self.note_retry(call_state, outcome.cause, seconds)
             with self.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
 
-    async def _ask_once(self, sent: Body, exchange: CallState) -> Reply | RequestFailure:
+    async def _ask_once(self, sent: Body, call_state: CallState) -> Reply | RequestFailure:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.estimates_tokens else 0
         outcome: Reply | RequestFailure
-        note_wait = partial(self.note_wait, exchange, self.limiter.obstacle, self._clock.now())
+        note_wait = partial(self.note_wait, call_state, self.limiter.obstacle, self._clock.now())
         has_place = False
         try:
-            async with self.limiter.slot(tokens, partial(self._patience, exchange)) as slot:
+            async with self.limiter.slot(tokens, partial(self._patience, call_state)) as slot:
                 has_place = True
                 note_wait()
-                seconds = min(self._timeout, max(1.0, exchange.left()))
-                exchange.attempts += 1
-                exchange.endpoints.add(self.endpoint)
+                seconds = min(self._timeout, max(1.0, call_state.left()))
+                call_state.attempts += 1
+                call_state.endpoints.add(self.endpoint)
                 posted = with_cache_control(sent, self._cache_control) if self._cache_control else sent
                 payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
                 else:
                     texts = [message["content"] or "" for message in sent["messages"] if message["role"] != "assistant"]
-                    outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
+                    outcome = read_reply(payload, self.model, tools=call_state.tools, request=texts)
                     if isinstance(outcome, Reply):
                         outcome = self._without_false_counts(outcome, texts)
                 if not isinstance(outcome, RequestFailure) or not (outcome.unreachable or outcome.unsent):
@@ -435,21 +435,21 @@ class OpenAIClient:
                     usage = outcome.usage
                     slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
-                    slot.throttled(outcome.retry_after, everybody=exchange.is_too_long(outcome.retry_after))
+                    slot.throttled(outcome.retry_after, everybody=call_state.is_too_long(outcome.retry_after))
             if isinstance(outcome, RequestFailure) and outcome.transient:
-                exchange.last_failure = replace(outcome, retry_after=None)
+                call_state.last_failure = replace(outcome, retry_after=None)
             return outcome
         except PauseTooLong as pause:
             return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # the failure before the wait explains more than the wait
-            return exchange.last_failure or PAUSED
+            return call_state.last_failure or PAUSED
         finally:
             if not has_place:
                 note_wait()
 
-    def _patience(self, exchange: CallState, paused: bool) -> float:
+    def _patience(self, call_state: CallState, paused: bool) -> float:
         """Seconds that a request may wait for its place, or, if the server is ``paused``, for the end of the pause."""
-        left = exchange.left(paused)
+        left = call_state.left(paused)
         if self._has_others and paused:
             return min(left, LONGEST_DETOUR)
         return left
@@ -458,27 +458,27 @@ class OpenAIClient:
         """Whether the server asks for a pause that is longer than the way to another endpoint."""
         return self._has_others and failure.retry_after is not None and failure.retry_after > LONGEST_DETOUR
 
-    def note_wait(self, exchange: CallState, reason: Obstacle, since: float) -> None:
+    def note_wait(self, call_state: CallState, reason: Obstacle, since: float) -> None:
         """The request has waited until now."""
         waited = self._clock.now() - since
         if waited >= SHORTEST_WAIT:
-            exchange.waited += waited
-            self._report(WaitEvent, exchange, reason=reason, seconds=round(waited, 4))
+            call_state.waited += waited
+            self._report(WaitEvent, call_state, reason=reason, seconds=round(waited, 4))
 
     def note_retry(
-        self, exchange: CallState, cause: str, seconds: float = 0.0, *, next_endpoint: str | None = None
+        self, call_state: CallState, cause: str, seconds: float = 0.0, *, next_endpoint: str | None = None
     ) -> None:
         """The request will be sent again after ``seconds``, maybe to another endpoint."""
-        exchange.retries.append(cause)
-        exchange.waited += seconds
-        fields = {"attempt": exchange.attempts, "wait": round(seconds, 4), "next_endpoint": next_endpoint}
-        self._report(RetryEvent, exchange, cause=cause, **fields)
+        call_state.retries.append(cause)
+        call_state.waited += seconds
+        fields = {"attempt": call_state.attempts, "wait": round(seconds, 4), "next_endpoint": next_endpoint}
+        self._report(RetryEvent, call_state, cause=cause, **fields)
 
-    def _report(self, kind: type[RetryEvent | WaitEvent], exchange: CallState, **fields: Any) -> None:
+    def _report(self, kind: type[RetryEvent | WaitEvent], call_state: CallState, **fields: Any) -> None:
         if self._observer is not None:
-            call = exchange.call
+            call = call_state.call
             place: dict[str, Any] = {"model": self.model, "server": self.server, "endpoint": self.endpoint}
-            self._observer(kind(segment=exchange.segment, purpose=call.purpose, **place, **fields))
+            self._observer(kind(segment=call_state.segment, purpose=call.purpose, **place, **fields))
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
         """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""
@@ -498,12 +498,12 @@ class OpenAIClient:
             )
         return reply._replace(usage=None)
 
-    def _error(self, failure: RequestFailure, exchange: CallState) -> ModelError:
+    def _error(self, failure: RequestFailure, call_state: CallState) -> ModelError:
         """The error, with model, server, status, the server's message, and the way out."""
-        wait, left = failure.retry_after, exchange.left()
-        if failure.transient and wait is not None and (exchange.is_too_long(wait) or self._is_detour(failure)):
+        wait, left = failure.retry_after, call_state.left()
+        if failure.transient and wait is not None and (call_state.is_too_long(wait) or self._is_detour(failure)):
             words = f"{self.model} at {self.base_url} asks to be left alone for {_until(wait, self._clock.wall())}"
-            if exchange.is_too_long(wait):
+            if call_state.is_too_long(wait):
                 words = f"stopped: {words}, and a call may wait {self._deadline:.0f} s (deadline)"
             paused = ServerPaused(words)
             paused.way_on = "the same command after that time continues from there"
@@ -518,10 +518,10 @@ class OpenAIClient:
         if words:
             words = f": {words}"
         tried = ""
-        if len(exchange.endpoints) > 1:
-            tried = f" (attempt {exchange.attempts}, at {len(exchange.endpoints)} endpoints)"
-        elif exchange.attempts > 1:
-            tried = f" (attempt {exchange.attempts})"
+        if len(call_state.endpoints) > 1:
+            tried = f" (attempt {call_state.attempts}, at {len(call_state.endpoints)} endpoints)"
+        elif call_state.attempts > 1:
+            tried = f" (attempt {call_state.attempts})"
         kind = failure.kind
         if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
             # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.

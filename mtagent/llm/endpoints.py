@@ -74,22 +74,22 @@ class _Failures:
         self.errors.append(error)
         self._unreported = client, error.cause or type(error).__name__
 
-    def retry(self, exchange: CallState, client: OpenAIClient) -> None:
+    def retry(self, call_state: CallState, client: OpenAIClient) -> None:
         """Report a retry if the request, which is about to go to ``client``, has failed before."""
         if self._unreported is not None:
             failed, cause = self._unreported
             self._unreported = None
             next_endpoint = client.endpoint if client is not failed else None
-            failed.note_retry(exchange, cause, next_endpoint=next_endpoint)
+            failed.note_retry(call_state, cause, next_endpoint=next_endpoint)
 
-    def error(self, exchange: CallState) -> ModelError:
+    def error(self, call_state: CallState) -> ModelError:
         """The error to raise when no endpoint is left: preferably a pause, or else another transient error."""
         chosen = self.errors[0]
         for error in self.errors:
             if error.transient and not isinstance(chosen, ServerPaused):
                 chosen = error
-        exchange.call = exchange.call.model_copy(update={"endpoint": chosen.calls[-1].endpoint})
-        chosen.calls = (*exchange.failed, exchange.ended(str(chosen)))
+        call_state.call = call_state.call.model_copy(update={"endpoint": chosen.calls[-1].endpoint})
+        chosen.calls = (*call_state.failed, call_state.ended(str(chosen)))
         return chosen
 
 
@@ -140,19 +140,19 @@ class Endpoints:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
-        exchange = self._states[0].client.begin(
+        call_state = self._states[0].client.begin(
             messages,
             tools=options.get("tools", ()),
             purpose=options.get("purpose", ""),
             segment=options.get("segment", ""),
         )
         try:
-            return await self._try_all(messages, options, exchange)
+            return await self._try_all(messages, options, call_state)
         except asyncio.CancelledError as cancelled:
-            exchange.cancel(cancelled)
+            call_state.cancel(cancelled)
             raise
 
-    async def _try_all(self, messages: Sequence[Message], options: RequestOptions, exchange: CallState) -> Completion:
+    async def _try_all(self, messages: Sequence[Message], options: RequestOptions, call_state: CallState) -> Completion:
         """Try one endpoint after the other, until one answers or the deadline passes."""
         candidates = list(self._states)
         failures = _Failures()
@@ -161,21 +161,21 @@ class Endpoints:
             state = min(candidates, key=lambda candidate: candidate.rank(now))
             wait = state.wait(now)
             if not self._none_was_reached and (wait > LONGEST_DETOUR or state.rests_until > now):
-                if wait <= exchange.left():
-                    await self._sleep(state, min(wait, LONGEST_DETOUR), exchange)
+                if wait <= call_state.left():
+                    await self._sleep(state, min(wait, LONGEST_DETOUR), call_state)
                     continue
                 if failures.errors:
-                    raise failures.error(exchange)
+                    raise failures.error(call_state)
             is_trial = state.failures > 0
             if is_trial:
                 state.rests_until = now + LONGEST_DETOUR
             state.calls += 1
             try:
-                failures.retry(exchange, state.client)
-                completion = await state.client.complete(messages, **options, exchange=exchange)
+                failures.retry(call_state, state.client)
+                completion = await state.client.complete(messages, **options, call_state=call_state)
             except ModelError as error:
                 if not failures.errors:
-                    exchange.end = None  # from now on: the next endpoint gets the full time
+                    call_state.end = None  # from now on: the next endpoint gets the full time
                 failures.add(error, state.client)
                 is_endpoint_error = isinstance(error, ENDPOINT_ERRORS) or error.status in ENDPOINT_STATUSES
                 if not error.transient and not is_endpoint_error:
@@ -184,8 +184,8 @@ class Endpoints:
                 state.fail(error, self._clock.now(), is_trial=is_trial)
                 if not error.transient:
                     candidates.remove(state)
-                if not candidates or exchange.left() <= 0 or self._none_was_reached:
-                    raise failures.error(exchange) from None
+                if not candidates or call_state.left() <= 0 or self._none_was_reached:
+                    raise failures.error(call_state) from None
             else:
                 state.succeed()
                 return completion
@@ -203,10 +203,10 @@ class Endpoints:
         """Whether every endpoint has failed and none was ever reached, so that waiting won't help."""
         return all(state.failures and not state.client.was_reached for state in self._states)
 
-    async def _sleep(self, state: _State, seconds: float, exchange: CallState) -> None:
+    async def _sleep(self, state: _State, seconds: float, call_state: CallState) -> None:
         began = self._clock.now()
         try:
             with state.client.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
         finally:
-            state.client.note_wait(exchange, "pause", began)
+            state.client.note_wait(call_state, "pause", began)

@@ -425,7 +425,7 @@ class Breaker:
                 resting[model] = max(0.0, health.rests_until - now)
         return resting
 
-    def admits(self) -> bool:
+    def admit(self) -> bool:
         """Whether to begin a piece of work. If a model has rested long enough, the work becomes its trial."""
         resting = self.resting
         if any(resting.values()):

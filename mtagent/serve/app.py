@@ -550,7 +550,7 @@ def own_router(service: Service) -> APIRouter:
 
 async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
     try:
-        with service.paid():
+        with service.refunding():
             async with aclosing(service.improved(segments, timeout)) as chains:
                 async for chain in chains:
                     service.count(chain)

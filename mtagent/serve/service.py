@@ -195,7 +195,7 @@ class Service:
         for work in self._work:
             end_now(work)
 
-    async def _until_over(self, work: Awaitable[Result]) -> Result:
+    async def _unless_stopped(self, work: Awaitable[Result]) -> Result:
         """The result of ``work``. Raises :class:`ServiceError` if the server stops first."""
         timeout = asyncio.timeout(0 if self._work_is_over else None)
         try:
@@ -372,7 +372,7 @@ class Service:
         account.month = await self.state.charge(account.key, account.characters)
 
     @contextmanager
-    def paid(self) -> Iterator[None]:
+    def refunding(self) -> Iterator[None]:
         """Refund the characters that were charged if the request fails before any chain is sent.
 
         Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
@@ -430,7 +430,7 @@ class Service:
         needs_all: bool = False,
     ) -> list[Chain]:
         """The chains of all segments, for one answer (see :meth:`improved`). Raises :class:`ServiceError`."""
-        with self.paid():
+        with self.refunding():
             chains = [chain async for chain in self.improved(segments, timeout, needs_all=needs_all)]
         # An error in the middle leaves nothing to send, so no chain is counted before the last one has come.
         for chain in chains:
@@ -454,8 +454,8 @@ class Service:
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
         # A request without words calls no model, so it can't be the trial of a model that has rested.
-        is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
-        drafts = await self._until_over(self._drafts(segments, end, is_admitted, needs_all))
+        is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admit()
+        drafts = await self._unless_stopped(self._drafts(segments, end, is_admitted, needs_all))
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         if len(groups) == 1:  # needs no task of its own
@@ -546,7 +546,7 @@ class Service:
         error: Exception = self._resting_error()
         if is_admitted and segments:
             try:
-                chains = await self._until_over(self._improve_until(end, segments))
+                chains = await self._unless_stopped(self._improve_until(end, segments))
             except ServiceError:
                 error = TimeoutError("the server was stopped")
             except FATAL as fatal:
