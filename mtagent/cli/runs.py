@@ -327,11 +327,11 @@ _AGES = {"h": "hours", "d": "days", "w": "weeks"}
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
 @STORE
 def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bool, store: Path | None) -> None:
-    """Delete runs with their texts, ratings, decisions and dialogues.
+    """Delete runs with their texts, ratings, decisions, requests and replies.
 
-    Texts and replies that other runs use are kept. The store's file is rewritten, so it contains nothing else of the
-    deleted runs. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error, and
-    --older-than leaves it out.
+    Texts and replies that other runs use are kept. The store's file is rewritten, so that nothing else of the deleted
+    runs remains in it. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error,
+    and --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
         raise click.UsageError("give only one of these: names of runs, --older-than 30d, --outside")

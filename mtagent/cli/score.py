@@ -146,7 +146,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 @click.option(
     "--edits-from",
     metavar="SYSTEM",
-    help="Add the edits from this system's texts to the others', in words per 100 and in characters.",
+    help="Add how far each system's texts are from this system's: edited words per 100, and edited characters.",
 )
 @click.option(
     "-f",
@@ -249,7 +249,7 @@ def _print_ratings(ratings: RatingTable, form: str, width: int | None, *, by_sen
     "--against",
     metavar="former|first|given|ROW|all",
     help="Rows to compare each row with; tests the differences by paired bootstrap unless --paired-ar is given.  "
-    "[default: the former row, and the end of each run with the end of the first]",
+    "[default: the row before it, and the final texts of each run with those of the first run]",
 )
 @name_list("-l", "--lp", "pairs", help="Compare only segments in these language pairs, such as en-de,en-ja.")
 @name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
@@ -273,9 +273,9 @@ def compare(**options: Any) -> None:
     """Compare the stages of stored runs: scores, edits, outcomes and costs.
 
     The table has a row for the given texts, for the texts after each stage and for the final texts of each run, and a
-    row for each other system (--baseline). --paired-bs and --paired-ar test each row against its former row, and the
-    end of each run against the end of the first; --against chooses other pairs. docs/reference/scores.md explains the
-    columns.
+    row for each other system (--baseline). --paired-bs and --paired-ar test each row against the row before it (its
+    former row), and the final texts of each run against those of the first run; --against chooses other pairs.
+    docs/reference/scores.md explains the columns.
     """
     form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
     names, figures, force = options.pop("runs"), options.pop("figures"), options.pop("force")

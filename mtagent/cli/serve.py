@@ -65,7 +65,7 @@ SERVER_OPTIONS = [
     ),
     option(
         SERVER, "--grace", type=Duration(), default=30.0,
-        help="How long requests in flight may continue after the server is stopped.",
+        help="How long requests in flight may continue after the server is stopped.  [default: 30s]",
     ),
     option(
         RUN, "--daily-budget", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",

@@ -74,8 +74,9 @@ def command(
     """List the units of localization files as JSON Lines, or write new targets into one file.
 
     Inline tags are numbered placeholders in source and target: <1>bold</1>, <2/>. A new target must have the source's
-    placeholders, in any order that makes sense. Only new targets and their marks change in FILE. Units that are locked,
-    approved or written by a person are changed only if --only names them.
+    placeholders, in any order in which each closing tag follows its opening tag. OUT differs from FILE only in the new
+    targets and their marks. Units that are locked, approved or written by a person are changed only if --only names
+    their state.
     """
     if (targets is None) != (output is None):
         raise click.UsageError("--set and -o need each other")
@@ -113,7 +114,8 @@ def command(
         sink.write_bytes(data)
     if changed and any(mark.kind == "fuzzy" for mark in parsed_marks):
         say(f"mtagent: warning: {FUZZY_WARNING}")
-    say(f"mtagent: {len(changed)} of {len(document.units)} units have a new target: {output}")
+    verb = "has" if len(changed) == 1 else "have"
+    say(f"mtagent: {len(changed)} of {len(document.units)} units {verb} a new target: {output}")
 
 
 def _words(written: str | None) -> list[str]:

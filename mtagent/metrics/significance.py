@@ -53,7 +53,7 @@ class Resampling:
     @property
     def description(self) -> str:
         """The test in words."""
-        return f"{_TESTS[self.kind].format(f'{self.resamples:,}')}; no p where the two are alike"
+        return f"{_TESTS[self.kind].format(f'{self.resamples:,}')}; no p if the two are equal"
 
     def star(self, correction: str = "") -> str:
         """What a star means, by the rule of :func:`is_significant`; ``correction`` tells for what p is corrected."""
@@ -61,7 +61,7 @@ class Resampling:
         if correction:
             rule += f" after Holm's correction for {correction}"
         if self.kind == "bs":
-            rule += ", and the interval of the difference does not hold 0"
+            rule += ", and the interval of the difference does not contain 0"
         return rule
 
     def signed(self, signature: str) -> str:
@@ -209,7 +209,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def is_significant(difference: float, p_holm: float | None, bounds: Bounds | None) -> bool:
     """Whether a difference gets a star: it is not 0, its corrected p-value is below the level, and its interval, if
-    there is one, does not hold 0.
+    there is one, does not contain 0.
 
     Both p-value and interval, since sacreBLEU's bootstrap finds a difference in about one of ten samples of equal
     systems.

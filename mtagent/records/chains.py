@@ -193,7 +193,7 @@ class TranslatedCause(BaseCause):
 
     @property
     def _decision(self) -> str:
-        lost = f", which lost: {self.detail}" if self.guards else ""
+        lost = f", with losses: {self.detail}" if self.guards else ""
         return f"translated by {self.by}{lost}"
 
 

@@ -85,7 +85,7 @@ class LLMTranslator:
             text = _one_paragraph(reply, source)
             reason = why_unusable(paragraph, text, again)
             if reason:
-                raise UnreadableReply(f"it is no translation of the text ({reason})")
+                raise UnreadableReply(f"it is not a translation of the text ({reason})")
             if _repeats(instructions, text) and not _repeats(instructions, source):
                 raise UnreadableReply("it repeats the instructions")
             return text
