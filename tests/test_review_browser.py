@@ -444,6 +444,50 @@ def test_tags_are_units_that_no_direction_of_writing_takes_apart_and_are_copied_
         assert page.evaluate("String(getSelection())").strip() == given
 
 
+BOUNDARY = """() => {
+  const marks = [...document.querySelectorAll("#text .text :is(ins, del)")];
+  const begins = marks.findIndex((mark) => mark.dataset.edit === "2");
+  const [former, next] = [marks[begins - 1], marks[begins]];
+  const [left, right] = [former, next].map((mark) => mark.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+  const style = getComputedStyle(next);
+  const names = { color: style.borderInlineStartColor, width: style.borderInlineStartWidth };
+  return { edits: [former.dataset.edit, next.dataset.edit], gap: right.left - left.right, ...names };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("language", "given", "corrections"),
+    [
+        ("de", "Guten Morgen, Welt von heute.", {"Guten Morgen": "Gute Nacht", ", Welt": "; Erde", "heute": "morgen"}),
+        ("ar", "الإعدادات، ثم احفظ", {"الإعدادات": "الخيارات", "،": "؛", "احفظ": "خزن"}),
+    ],
+)
+def test_a_line_separates_edits_that_touch_and_is_not_copied(
+    scheme: str, language: str, given: str, corrections: dict[str, str], browser: Any, tmp_path: Path
+) -> None:
+    after, errors = given, []
+    for old, new in corrections.items():
+        after = after.replace(old, new)
+        errors.append(error(given, old, new))
+    about = segment("s", "A source.", given, target_lang=language)
+    with reviewed(tmp_path, [edited(about, after, *errors)]) as server:
+        page = opened(browser.new_context(color_scheme=scheme), server.address)
+        press(page, "3")
+        boundary = page.evaluate(BOUNDARY)
+        assert boundary["edits"] == ["1", "2"]
+        assert boundary["gap"] >= 3
+        assert boundary["width"] == "2px"
+        assert boundary["color"] == ("rgb(139, 135, 128)" if scheme == "light" else "rgb(123, 128, 135)")
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        copied = page.evaluate("String(getSelection())")
+        assert copied.strip() == page.text_content("#text .text")
+        page.evaluate("getSelection().empty()")
+        press(page, "2")  # the ring is the line
+        assert page.evaluate(BOUNDARY)["gap"] >= 3
+        page.context.close()
+
+
 # --- deciding
 
 
