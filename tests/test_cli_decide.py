@@ -138,7 +138,7 @@ def test_an_approval_is_of_one_text(reviewed: Shell) -> None:
     assert "not applied, because it is about another text: accepted by" in reviewed("runs show r 1").out
     reviewed.write("again.csv", "segment,edit,decision", "1,,accept")
     assert reviewed("decide r again.csv").last.startswith("mtagent: 1 new decision ")
-    assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions ")
+    assert reviewed("decide r again.csv").last.startswith("mtagent: no new decision,")
     assert "approved: 1 of 3" in reviewed("export r -o c.txt --only approved").err
 
 
@@ -274,11 +274,13 @@ def test_a_table_is_written_to_be_filled_in_and_read_again(reviewed: Shell) -> N
     assert done.lines == ["1\tUna casa grande con 5 cuartos.", "2\t=Dijo que sí."]
     assert done.last == "mtagent: 2 new decisions on 2 segments, 4 rows without a decision"
     again = reviewed("decide r d.csv").last
-    assert again == "mtagent: 0 new decisions on 0 segments, 2 already stored, 4 rows without a decision"
+    assert again == "mtagent: no new decision, 2 decisions already stored, 4 rows without a decision"
     assert "already exists" in reviewed("decide r --export d.csv").err
-    assert reviewed("decide r --export again.csv").last == "mtagent: written: again.csv, with 2 decisions"
+    assert (
+        reviewed("decide r --export again.csv").last == "mtagent: written: again.csv: 6 rows, 2 of them with a decision"
+    )
     assert "'=Dijo que sí." in (reviewed.folder / "again.csv").read_text(), "no spreadsheet runs it"
-    assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions")
+    assert reviewed("decide r again.csv").last.startswith("mtagent: no new decision")
     assert reviewed("export r").lines == ["Una casa grande con 5 cuartos.", "=Dijo que sí.", "=1+1"]
 
 
@@ -353,7 +355,7 @@ def test_a_table_brings_the_same_texts_to_another_store(
             for s, e, v, text in history
         ]
         store.decisions("r").append([(int(decision.segment) - 1, decision) for decision in decisions])
-        count = export_decisions(store, "r", tmp_path / "d.csv")
+        count = export_decisions(store, "r", tmp_path / "d.csv").decided
         done = import_decisions(other, "r", tmp_path / "d.csv", "ana")
         texts = [[result.text for _, result in DecidedRun(each, "r").segments()] for each in (store, other)]
         assert texts[0] == texts[1]
@@ -455,7 +457,9 @@ def test_a_decision_that_was_withdrawn_after_the_export_stays_withdrawn_and_bloc
     assert reviewed("revert r 1 --edit 1 --undo --who ana").code == 0
     fill(reviewed, "d.csv", table(reviewed, "d.csv"), _4="accept")
     done = reviewed("decide r d.csv --who bob")
-    assert done.last.startswith("mtagent: 1 new decision on 1 segment, 1 already stored, 1 withdrawn since the export")
+    assert done.last.startswith(
+        "mtagent: 1 new decision on 1 segment, 1 decision already stored, 1 decision withdrawn since the export"
+    )
     assert reviewed("export r").lines[0] == TEXTS[0]
     fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="accept")
     assert "1 new decision" in reviewed("decide r d.csv --who bob").last, "a decision of one's own is no repetition"
@@ -503,7 +507,7 @@ def test_a_table_may_be_read_again_after_what_it_changed(reviewed: Shell) -> Non
     assert reviewed("decide r --export d.csv").code == 0
     fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="accept", _1="reject")
     assert "2 new decisions" in reviewed("decide r d.csv").last
-    assert "0 new decisions" in reviewed("decide r d.csv --who ana").last
+    assert "no new decision" in reviewed("decide r d.csv --who ana").last
     fill(reviewed, "d.csv", table(reviewed, "d.csv"), _2="accept")
     assert "2 new decisions" in reviewed("decide r d.csv").last, "one's own decisions may be replaced"
 
@@ -613,16 +617,19 @@ def test_decisions_go_from_one_store_to_the_other_and_back(two: Shell) -> None:
     assert two("revert r 1 --edit 1 --who ana --reason", "not our style").code == 0
     assert two("accept r 1 --edit 2 --who ana").code == 0
     assert two("accept r 1 --edit 2 --undo --who ana").code == 0
-    assert two("decide r --export ana.jsonl").last == "mtagent: written: ana.jsonl, with 3 decisions"
+    assert (
+        two("decide r --export ana.jsonl").last
+        == "mtagent: written: ana.jsonl: 3 decisions, with all that were replaced or withdrawn"
+    )
     done = two("decide r --import ana.jsonl --store bob.db")
     assert done.lines == ["1\tUna casa grande con 5 cuartos."]
     assert done.last == "mtagent: 3 new decisions on 1 segment"
-    assert two("decide r ana.jsonl --store bob.db").last == "mtagent: 0 new decisions on 0 segments, 3 already stored"
+    assert two("decide r ana.jsonl --store bob.db").last == "mtagent: no new decision, 3 decisions already stored"
     assert "rejected by ana, 20" in two("runs show r 1 --store bob.db").out
     assert two("accept r 2 --who bob --store bob.db").code == 0
     assert two("decide r --export bob.jsonl --store bob.db").code == 0
     back = two("decide r --import bob.jsonl")
-    assert back.last == "mtagent: 1 new decision on 1 segment, 3 already stored"
+    assert back.last == "mtagent: 1 new decision on 1 segment, 3 decisions already stored"
     with Store(two.folder / "store.db") as ana, Store(two.folder / "bob.db") as bob:
         logs = []
         for store in (ana, bob):
@@ -652,7 +659,7 @@ def test_of_two_peoples_decisions_the_later_one_counts_and_both_are_shown(first:
     text = TEXTS[0] if first == "ana" else "Una casa grande con 5 cuartos."
     assert two("export r").lines[0] == two("export r --store bob.db").lines[0] == text
     again = two("decide r --import bob.jsonl")
-    assert again.remarks == ["mtagent: 0 new decisions on 0 segments, 1 already stored"]
+    assert again.remarks == ["mtagent: no new decision, 1 decision already stored"]
 
 
 def test_who_replaces_or_repeats_a_decision_of_another_is_in_no_conflict(two: Shell) -> None:
@@ -664,7 +671,7 @@ def test_who_replaces_or_repeats_a_decision_of_another_is_in_no_conflict(two: Sh
     assert two("accept r 1 --edit 2 --who bob --store bob.db").code == 0
     assert two("decide r --export bob.jsonl --store bob.db").code == 0
     done = two("decide r --import bob.jsonl")
-    assert done.last == "mtagent: 2 new decisions on 1 segment, 2 already stored"
+    assert done.last == "mtagent: 2 new decisions on 1 segment, 2 decisions already stored"
     assert done.out == "1\tUna casa enorme con 6 cuartos.\n"
 
 
@@ -701,7 +708,7 @@ def test_decisions_on_other_texts_are_counted_and_those_of_another_run_refused(t
             run.finish()
     done = two("decide r --import ana.jsonl --store other.db")
     assert done.last == (
-        "mtagent: 1 new decision on 1 segment, 1 not stored: on segments or texts that this run does not have"
+        "mtagent: 1 new decision on 1 segment, 1 decision not stored: on segments or texts that this run does not have"
     )
     assert "ana.jsonl: has 2 decisions on run 'r', and none is on a text of run 'q': import it into" in refused(
         two("decide q --import ana.jsonl --store other.db")

@@ -444,6 +444,50 @@ def test_tags_are_units_that_no_direction_of_writing_takes_apart_and_are_copied_
         assert page.evaluate("String(getSelection())").strip() == given
 
 
+BOUNDARY = """() => {
+  const marks = [...document.querySelectorAll("#text .text :is(ins, del)")];
+  const begins = marks.findIndex((mark) => mark.dataset.edit === "2");
+  const [former, next] = [marks[begins - 1], marks[begins]];
+  const [left, right] = [former, next].map((mark) => mark.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+  const style = getComputedStyle(next);
+  const names = { color: style.borderInlineStartColor, width: style.borderInlineStartWidth };
+  return { edits: [former.dataset.edit, next.dataset.edit], gap: right.left - left.right, ...names };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("language", "given", "corrections"),
+    [
+        ("de", "Guten Morgen, Welt von heute.", {"Guten Morgen": "Gute Nacht", ", Welt": "; Erde", "heute": "morgen"}),
+        ("ar", "الإعدادات، ثم احفظ", {"الإعدادات": "الخيارات", "،": "؛", "احفظ": "خزن"}),
+    ],
+)
+def test_a_line_separates_edits_that_touch_and_is_not_copied(
+    scheme: str, language: str, given: str, corrections: dict[str, str], browser: Any, tmp_path: Path
+) -> None:
+    after, errors = given, []
+    for old, new in corrections.items():
+        after = after.replace(old, new)
+        errors.append(error(given, old, new))
+    about = segment("s", "A source.", given, target_lang=language)
+    with reviewed(tmp_path, [edited(about, after, *errors)]) as server:
+        page = opened(browser.new_context(color_scheme=scheme), server.address)
+        press(page, "3")
+        boundary = page.evaluate(BOUNDARY)
+        assert boundary["edits"] == ["1", "2"]
+        assert boundary["gap"] >= 3
+        assert boundary["width"] == "2px"
+        assert boundary["color"] == ("rgb(139, 135, 128)" if scheme == "light" else "rgb(123, 128, 135)")
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        copied = page.evaluate("String(getSelection())")
+        assert copied.strip() == page.text_content("#text .text")
+        page.evaluate("getSelection().empty()")
+        press(page, "2")  # the ring is the line
+        assert page.evaluate(BOUNDARY)["gap"] >= 3
+        page.context.close()
+
+
 # --- deciding
 
 
@@ -549,11 +593,11 @@ def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(conte
         page.click("button.row:has(.id:text-is('refused'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'refused'")
         assert page.locator("#offer:visible").count() == 0, "it was about the other segment"
-        assert page.inner_text("#decide-all") == "Decide all 3 …"
+        assert page.inner_text("#decide-all") == "Decide 3 segments …"
         press(page, "R")
         wait_saved(page)
         assert decisions(tmp_path) == {"refused": [(None, "reject")]}
-        assert page.inner_text("#decide-all") == "Decide all 2 …"
+        assert page.inner_text("#decide-all") == "Decide 2 segments …"
         press(page, "A", "A")
         wait_saved(page)
         assert "All segments of this queue are decided" in page.inner_text("#offer")
@@ -814,7 +858,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert shown(page) == "refused", "Enter opens the first hit"
         page.click("#clear")
         assert page.evaluate("location.hash") == ""
-        failed = page.locator("#chips button", has_text="Failed 1")
+        failed = page.locator("#chips button", has_text="Failed: 1 segment")
         failed.click()
         assert page.locator(".row .id").all_inner_texts() == ["failed"]
         assert page.url.endswith("/#state=failed")
@@ -835,9 +879,18 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         press(page, "a")
         wait_saved(page)
         rows = page.evaluate("rows.length")
-        assert page.locator("#chips button").first.inner_text() == f"Undecided {rows - 1}", "it counts what is left"
+        undecided = page.locator("#chips button").first
+        assert page.inner_text("#progress") == "0 of 5 edited segments decided", "zeta was not edited"
+        assert undecided.inner_text() == f"Undecided: {rows - 1} segments, 5 edited", "it counts what is left"
+        page.click("button.row:has(.id:text-is('worse'))")
+        press(page, "A")
+        page.click("button.row:has(.id:text-is('bank'))")
+        press(page, "a")
+        wait_saved(page)
+        assert page.inner_text("#progress") == "1 of 5 edited segments decided, 1 partly"
+        assert undecided.inner_text() == f"Undecided: {rows - 3} segments, 3 edited", "5 = 1 + 1 + 3"
         page.select_option("#filter-decided", "all")
-        assert page.locator(".row .id").all_inner_texts() == ["zeta"]
+        assert sorted(page.locator(".row .id").all_inner_texts()) == ["worse", "zeta"]
 
 
 def test_a_search_for_an_id_opens_that_segment_first(context: Any, tmp_path: Path) -> None:
@@ -880,9 +933,10 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         before = decisions(tmp_path)
         press(other, "R")  # another window is faster with one of them
         wait_saved(other)
-        assert page.inner_text("#decide-all") == f"Decide all {count} …"
+        assert page.inner_text("#decide-all") == f"Decide {count} segments …"
         page.click("#decide-all")
-        assert page.inner_text("#accept-all") == f"Accept {count}"
+        assert page.inner_text("#accept-all") == f"Accept {count} segments"
+        assert page.inner_text("#reject-all") == f"Reject {count} segments with edits"
         assert "One Undo takes all of it back, until the page is reloaded." in page.inner_text("#sure")
         page.click("#accept-all")
         until(page, "!document.getElementById('offer').hidden")
@@ -917,7 +971,7 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
         press(page, "r", "a")
         until(page, "!document.getElementById('offer').hidden")
-        assert page.inner_text("#offer").startswith("2 more with this source and these edits")
+        assert page.inner_text("#offer").startswith("2 more segments with this source and these edits")
         press(page, "s")
         until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
         assert {name: state(tmp_path, name) for name in names} == {name: [None, "reject", "accept"] for name in names}

@@ -231,10 +231,14 @@ def decide(
             refuse_unwritable(export)
             if not force:
                 refuse_existing([export])
-            write = export_log if export.suffix == SUFFIX else export_decisions
-            count = write(opened, run, export)
+            if export.suffix == SUFFIX:
+                count = export_log(opened, run, export)
+                extent = f"{counted(count, 'decision')}, with all that were replaced or withdrawn"
+            else:
+                table_export = export_decisions(opened, run, export)
+                extent = f"{counted(table_export.rows, 'row')}, {table_export.decided} of them with a decision"
             if export != STANDARD:
-                say(f"mtagent: written: {export}, with {counted(count, 'decision')}")
+                say(f"mtagent: written: {export}: {extent}")
             return
         source = table or imported
         assert source is not None
@@ -257,7 +261,8 @@ def _import_log(opened: Store, run: str, path: Path) -> None:
         older = f" ({imported.older} older than decisions here, which count)"
     others = []
     if imported.missing:
-        others.append(f"{imported.missing} not stored: on segments or texts that this run does not have")
+        missing = counted(imported.missing, "decision")
+        others.append(f"{missing} not stored: on segments or texts that this run does not have")
     if imported.conflicts:
         others.append(counted(len(imported.conflicts), "conflict"))
     changed = [result for result in imported.results if result.decided.text != result.before]
@@ -273,7 +278,7 @@ def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -
         say(f"mtagent: {table}: ignored {counted(len(imported.unknown), 'column')}: {names}")
     others = []
     if imported.withdrawn:
-        others.append(f"{imported.withdrawn} withdrawn since the export")
+        others.append(f"{counted(imported.withdrawn, 'decision')} withdrawn since the export")
     if imported.empty:
         others.append(f"{counted(imported.empty, 'row')} without a decision")
     _say_imported(imported, imported.results, "", others)
@@ -286,8 +291,10 @@ def _say_imported(
     for result in shown:
         _print_text(result)
     _say_remarks(imported.results)
-    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}{about_new}"
-    known = [f"{imported.known} already stored"] if imported.known else []
+    summary = "no new decision"
+    if imported.new:
+        summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}{about_new}"
+    known = [f"{counted(imported.known, 'decision')} already stored"] if imported.known else []
     say(f"mtagent: {', '.join([summary, *known, *others])}")
 
 

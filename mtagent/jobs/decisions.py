@@ -558,27 +558,37 @@ def _short(text: str) -> str:
 # -- a table, written
 
 
-def export_decisions(store: Store, name: str, path: Path) -> int:
+class TableExport(NamedTuple):
+    """The size of a table of decisions."""
+
+    rows: int
+    decided: int
+    """The rows that hold a decision."""
+
+
+def export_decisions(store: Store, name: str, path: Path) -> TableExport:
     """Write a table with a row for each edit, and one for each segment that has edits or uncorrected errors.
 
-    The cells are escaped so that no spreadsheet runs one as a formula. Returns how many rows hold a decision.
+    The cells are escaped so that no spreadsheet runs one as a formula.
     """
     run = DecidedRun(store, name)
-    histories, decision_count = run.log.histories(), 0
+    histories = run.log.histories()
+    row_count = decision_count = 0
 
     def table() -> Iterator[dict[str, object]]:
-        nonlocal decision_count
+        nonlocal row_count, decision_count
         for position, result in run.segments():
             has_errors = any(step.not_fixed for step in result.chain.steps)
             if not (result.edits or result.decision or has_errors):
                 continue
             for cells in _table_rows(result, histories.get(position, ())):
+                row_count += 1
                 decision_count += bool(cells["decision"])
                 yield cells
 
     header, *lines = as_csv((*COLUMNS, _GUARDED), table())
     write_pieces(path, header, lines)
-    return decision_count
+    return TableExport(row_count, decision_count)
 
 
 def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[str, object]]:

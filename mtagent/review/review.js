@@ -179,7 +179,7 @@ function askAll() {
   byId("sure-title").textContent = `Decide on ${counted(count, "undecided segment")} of the queue together?`;
   for (const verdict of ["accept", "reject"]) {
     const rows = openRows(verdict);
-    byId(`${verdict}-all`).textContent = `${verdict === "accept" ? "Accept" : "Reject"} ${rows.length.toLocaleString("en")}`;
+    byId(`${verdict}-all`).textContent = verdict === "accept" ? `Accept ${counted(rows.length, "segment")}` : `Reject ${counted(rows.length, "segment")} with edits`;
     byId(`${verdict}-all`).disabled = rows.length === 0;
   }
   byId("doing").textContent = "";
@@ -234,7 +234,7 @@ function offerAlike(row) {
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
     await showTogether(await decideTogether(entries, announce), "decided the same way");
   };
-  offer(`${others.length.toLocaleString("en")} more with this source and these edits: `, [["Decide the same way ", () => alike?.(), "s"]]);
+  offer(`${counted(others.length, "more segment")} with this source and these edits: `, [["Decide the same way ", () => alike?.(), "s"]]);
 }
 
 /** On to the next undecided segment, or to the first one if rows were added meanwhile. */
@@ -362,20 +362,22 @@ function showList(page) {
   list.scrollTop = 0;
   const turn = (words, to) => buttonOf(() => { showList(to); list.querySelector("button")?.focus(); }, { class: "quiet", disabled: to < 0 || to > last }, words);
   pages.hidden = last === 0;
-  pages.replaceChildren(turn("Previous page", listPage - 1), element("span", {}, `${listPage + 1} of ${last + 1}`), turn("Next page", listPage + 1));
+  pages.replaceChildren(turn("Previous", listPage - 1), element("span", {}, `Page ${listPage + 1} of ${last + 1}`), turn("Next", listPage + 1));
 }
 
 function showProgress() {
-  let [done, all] = [0, 0];
+  let [done, partly, all] = [0, 0, 0];
   for (const row of rows) {
     if (!isChanged(row)) continue;
     all += 1;
     if (row.decided === "all") done += 1;
+    if (row.decided === "some") partly += 1;
   }
   const bar = byId("bar");
   if (!isComplete) all = Math.max(all, changed);
   [bar.max, bar.value] = [Math.max(1, all), done];
-  byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided`;
+  const inPart = partly > 0 ? `, ${partly.toLocaleString("en")} partly` : "";
+  byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided${inPart}`;
   showOpen();
   showChips();
 }
@@ -430,11 +432,17 @@ function showChips() {
   const focused = document.activeElement?.dataset.chip;
   const shown = [];
   for (const [name, value, words] of CHIPS) {
-    let count = 0;
-    for (const row of rows) if (name === "decided" ? row.decided === value : row[name].includes(value)) count += 1;
+    let [count, edited] = [0, 0];
+    for (const row of rows) {
+      if (name === "decided" ? row.decided !== value : !row[name].includes(value)) continue;
+      count += 1;
+      if (isChanged(row)) edited += 1;
+    }
     const isPressed = state[name] === value;
     if (!isPressed && (count === 0 || count === rows.length)) continue;
-    shown.push(buttonOf(() => change({ [name]: isPressed ? "" : value }), { "aria-pressed": String(isPressed), "data-chip": value }, `${words} ${count.toLocaleString("en")}`));
+    let extent = counted(count, "segment");
+    if (name === "decided" && edited < count) extent += `, ${edited.toLocaleString("en")} edited`; // as the progress counts
+    shown.push(buttonOf(() => change({ [name]: isPressed ? "" : value }), { "aria-pressed": String(isPressed), "data-chip": value }, `${words}: ${extent}`));
   }
   byId("chips").hidden = shown.length === 0;
   byId("chips").replaceChildren(...shown);
@@ -446,7 +454,7 @@ function showOpen() {
   const open = openRows("accept").length;
   byId("together").hidden = byId("clear").hidden && open === 0;
   byId("decide-all").hidden = open === 0;
-  byId("decide-all").textContent = `Decide all ${open.toLocaleString("en")} …`;
+  byId("decide-all").textContent = `Decide ${counted(open, "segment")} …`;
 }
 
 /** Filters and order are in the address, for those who come back or share it. The address's secret never is. */

@@ -165,7 +165,8 @@ function textNodes(segment, about) {
 
 /**
  * The text with its changes. Of an edit that is not in the text only its place is marked, until it is the current one. The
- * current edit has a ring around it: one, or in a long edit one around each of its changes.
+ * current edit has a ring around it: one, or in a long edit one around each of its changes. Where one edit begins at the
+ * end of another one, a line separates them.
  */
 function trackedNodes(segment, about) {
   const stands = (number) => number === 0 || isIn(segment.edits[number - 1]);
@@ -174,16 +175,21 @@ function trackedNodes(segment, about) {
   const extent = segment.pieces.slice(first, last + 1).reduce((sum, [text]) => sum + text.length, 0);
   const nodes = [];
   let ring = null;
+  let former; // the edit of the node before
   for (const [index, piece] of segment.pieces.entries()) {
     const node = pieceNode(piece, stands, isCurrent(piece) ? about.number : null);
     if (node === null) continue;
+    let outermost = node;
     if (extent <= LONG_EDIT ? index >= first && index <= last : isCurrent(piece)) {
-      if (ring === null) nodes.push(ring = element("span", { class: "ring" }));
+      if (ring === null) nodes.push(outermost = ring = element("span", { class: "ring" }));
       ring.append(node);
     } else {
       nodes.push(node);
       ring = null;
     }
+    const { edit } = node.dataset;
+    if (edit !== undefined && former !== undefined && edit !== former) outermost.classList.add("touching");
+    former = edit;
   }
   return nodes;
 }
