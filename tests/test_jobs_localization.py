@@ -746,6 +746,19 @@ def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shel
     assert (done.code, "all texts are as in mtagent.lock" in done.err) == (0, True), done.err
 
 
+def test_frozen_fails_for_a_text_without_a_target_that_the_file_could_not_hold(project: Shell) -> None:
+    units = '<trans-unit id="a"><source>Hi {name}!</source></trans-unit>'
+    (project.folder / "a.xlf").write_text(
+        f"{XLIFF.partition('<trans-unit')[0]}{units}</body></file></xliff>", encoding="utf-8"
+    )
+    done = project("translate a.xlf --in-place --lock --translator", "command:sed -e s/.name./you/")
+    assert "'a' keeps its old target" in done.err
+    done = project("translate a.xlf --frozen --translator cat")
+    assert (done.code, "a.xlf:3: 'a' is new or changed" in done.err) == (1, True), done.err
+    assert "1 text without a target, because the file could not hold the new one" in done.last
+    assert done.last.endswith("or delete the lines from mtagent.lock to try again")
+
+
 def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:
     path = locked.folder / "app.xlf"
     edit(path, "El gato se sentó aquí.", "El gato se echó ahí")
