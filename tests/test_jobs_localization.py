@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import docx
@@ -830,6 +831,21 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_no_line_is_lost_if_several_write_the_lock_file_at_once(project: Shell) -> None:
+    path = project.folder / "mtagent.lock"
+    texts = {str(number): hashes_of(str(number), "b") for number in range(500)}
+
+    def write(language: str) -> None:
+        lock = Lock(path)
+        for number in range(8):
+            lock.update(project.folder / f"{language}{number}.po", texts, texts, ())
+            lock.write()
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(write, ("es", "pt", "fr")))
+    assert len(project.read("mtagent.lock")) == 1 + 3 * 8 * 500
 
 
 # -- context per text
