@@ -133,11 +133,15 @@ class ResourceFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
-        group = self._target.groups.get(self._group_name(unit))
-        if group is not None and group.resources and unit.id not in self._target.resources:
-            if not (group.name[0] == _ARRAY or self._forms_beside(group, unit)):
-                line = group.resources[0].keyed.line
-                return f"has no place: the entry in line {line} lacks this text of the source; add it, or remove the entry"
+        if unit.id not in self._target.resources:
+            group = self._target.groups.get(self._group_name(unit))
+            if group is None or not group.resources or group.name[0] == _ARRAY:
+                pass  # the entry or the item is added
+            elif not self._forms_beside(group, unit):
+                return (
+                    f"has no place: the entry in line {group.resources[0].keyed.line} lacks this text of the source; "
+                    "add it, or remove the entry"
+                )
         return self._dialect.fault(target)
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
