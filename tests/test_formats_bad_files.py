@@ -196,6 +196,8 @@ def test_a_damaged_file_is_refused_with_a_way_out_and_stays_as_it_is(shell: Shel
 SRT = TEXTS["srt"][1]
 VTT = TEXTS["vtt"][1]
 DEFAULT = "<!DOCTYPE xliff [\n<!ATTLIST note from CDATA 'x'>]>"
+NO_CHARSETS = ("base64", "rot13", "undefined", "punycode", "unicode_escape")
+"""Python's codecs that no file is in."""
 SHEET = b"<worksheet><sheetData>"
 
 
@@ -206,6 +208,9 @@ SHEET = b"<worksheet><sheetData>"
         ("xcstrings", XCSTRINGS.replace('"de"', '"&e"'), ":2: unknown language '&e'"),
         ("xcstrings", XCSTRINGS.replace('"version"', '"sourceLanguage"'), ":1:.* is already used in line 1"),
         ("xliff", XLIFF.replace("<xliff", f"{DEFAULT}<xliff"), ":3: declares a value of from in <note>"),
+        *(("xliff", XLIFF.replace("UTF-8", name), ":1: unknown encoding") for name in NO_CHARSETS),
+        *(("po", PO.replace("UTF-8", name), ":1: the header's charset .* is unknown") for name in NO_CHARSETS),
+        *(("html", f'<meta charset="{name}"><p>Hi', ": the charset .* is unknown") for name in NO_CHARSETS),
         ("po", PO.replace("(n != 1)", "n*n") + 'msgstr[2] "x"\n', r":11: msgstr\[2\] is one form too many"),
         ("po", PO.replace("nplurals=2", f"nplurals={10**9}"), ":1: .* no language has more than"),
         ("vtt", VTT.replace("00:01.000", "-00:01.000"), ":3: "),

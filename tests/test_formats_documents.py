@@ -151,6 +151,13 @@ def test_only_the_bytes_of_the_new_target_differ(
     assert newline.encode(encoding) in new[len(mark + before) : -len(after)]
 
 
+def test_no_mark_is_written_before_a_text_where_pythons_name_of_utf_8_with_a_mark_is_declared(tmp_path: Path) -> None:
+    data = XLIFF.replace("ENCODING", "utf-8-sig").encode()
+    new = replaced(opened(tmp_path, "a.xlf", data), {"a": "Kaffee", "e": "Leer"})
+    expected = data.decode().replace("Café &amp; Bar", "Kaffee").replace("<target/>", "<target>Leer</target>")
+    assert new.decode() == expected
+
+
 def test_a_missing_target_is_inserted_below_its_source_and_cdata_stays_cdata(tmp_path: Path) -> None:
     document = opened(tmp_path, "a.xlf", XLIFF.replace("ENCODING", "UTF-8"))
     new = replaced(document, {"b": "Taste <1><2/></1>.", "c": "<b>", "e": "Leer"}).decode()

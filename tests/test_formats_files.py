@@ -137,6 +137,15 @@ def test_permissions_and_symbolic_links_outlive_the_replacement(tmp_path: Path) 
     assert target.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_and_the_group_outlive_the_replacement(tmp_path: Path) -> None:
+    target = tmp_path / "text.txt"
+    target.write_text("old")
+    os.chown(target, 1234, 2345)
+    Lines().write(target, [Result(segment=ONE, text="new")])
+    assert (target.read_text(), target.stat().st_uid, target.stat().st_gid) == ("new\n", 1234, 2345)
+
+
 def test_standard_input_and_output_are_called_minus(tmp_path: Path) -> None:
     code = """
 from pathlib import Path

@@ -576,6 +576,15 @@ def test_a_missing_stringsdict_entry_is_copied_from_the_source(tmp_path: Path) -
     assert plistlib.loads(new) == expected
 
 
+def test_a_text_of_an_entry_that_has_no_place_for_it_is_refused(tmp_path: Path) -> None:
+    without_format = STRINGSDICT.replace("%#@files@ in %#@folders@", "%#@files@").replace("<key>files<", "<key>f<")
+    document = opened(tmp_path, "L.stringsdict", without_format, STRINGSDICT)
+    for unit in document.units[:2]:
+        assert unit.target is None
+        with pytest.raises(InputError, match="has no place: the entry in line 17 lacks this text of the source"):
+            replaced(document, {unit.id: "%#@files@ in %#@folders@"})
+
+
 @hostile_texts
 @given(text=ANY_TEXT.filter(lambda text: not INVALID.search(text)))
 def test_plistlib_and_lxml_read_any_text_written_into_xml(tmp_path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import docx
@@ -748,6 +749,19 @@ def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shel
     assert (done.code, "all texts match mtagent.lock" in done.err) == (0, True), done.err
 
 
+def test_frozen_fails_for_a_text_without_a_target_that_the_file_could_not_hold(project: Shell) -> None:
+    units = '<trans-unit id="a"><source>Hi {name}!</source></trans-unit>'
+    (project.folder / "a.xlf").write_text(
+        f"{XLIFF.partition('<trans-unit')[0]}{units}</body></file></xliff>", encoding="utf-8"
+    )
+    done = project("translate a.xlf --in-place --lock --translator", "command:sed -e s/.name./you/")
+    assert "'a' keeps its old target" in done.err
+    done = project("translate a.xlf --frozen --translator cat")
+    assert (done.code, "a.xlf:3: 'a' is new or changed" in done.err) == (1, True), done.err
+    assert "1 text without a target, because the file could not hold the new one" in done.last
+    assert done.last.endswith("or delete the lines from mtagent.lock to try again")
+
+
 def test_a_text_that_people_edited_is_left_alone_unless_told_to(locked: Shell) -> None:
     path = locked.folder / "app.xlf"
     edit(path, "El gato se sentó aquí.", "El gato se echó ahí")
@@ -819,6 +833,21 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_no_line_is_lost_if_several_write_the_lock_file_at_once(project: Shell) -> None:
+    path = project.folder / "mtagent.lock"
+    texts = {str(number): hashes_of(str(number), "b") for number in range(500)}
+
+    def write(language: str) -> None:
+        lock = Lock(path)
+        for number in range(8):
+            lock.update(project.folder / f"{language}{number}.po", texts, texts, ())
+            lock.write()
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(write, ("es", "pt", "fr")))
+    assert len(project.read("mtagent.lock")) == 1 + 3 * 8 * 500
 
 
 # -- context per text

@@ -287,15 +287,20 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
 
 def show_stale(localization: LocalizationInputs, config: Config) -> Never:
     """List the texts that are new or changed since the lock file was written, and exit with 1 if there are some."""
-    stale, untranslatable = localization.opened(config).stale()
-    for line in stale[:_MOST_LISTED]:
-        say(f"mtagent: {line} is new or changed")
+    stale, untranslatable, unwritable = localization.opened(config).stale()
+    for place in stale[:_MOST_LISTED]:
+        say(f"mtagent: {place} is new or changed")
     if untranslatable:
         say(
             f"mtagent: {counted(untranslatable, 'text')} without a target, and no model or MT system to translate "
             "with: set one (OPENAI_API_KEY, --base-url, --llm or --translator), or leave such texts out with --not new"
         )
-    if len(stale) > untranslatable:
+    if unwritable:
+        say(
+            f"mtagent: {counted(unwritable, 'text')} without a target, because the file could not hold the new one: "
+            f"translate by hand, or delete the lines from {localization.lock} to try again"
+        )
+    if len(stale) > untranslatable + unwritable:
         say(
             f"mtagent: {counted(len(stale), 'text')} new or changed since {localization.lock} was written; run the "
             "command without --frozen"

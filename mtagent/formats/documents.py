@@ -79,6 +79,7 @@ MarkKind = Literal["state", "fuzzy", "comment", "its"]
 DEFAULT_COMMENT = "Machine translation, not reviewed (mtagent)"
 LONGEST_LINE = 6 * 2**20
 """Bytes. Lines of apps' texts are far shorter; one that long takes up to 1 GB of memory to read."""
+_NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -267,6 +268,21 @@ def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
         if data.startswith(mark):
             return mark, encoding
     return b"", None
+
+
+def charset_called(name: str) -> str:
+    """Python's name for the charset that a file declares.
+
+    Raises :class:`LookupError` for an unknown one, and for Python's codecs that aren't charsets, such as ``base64``.
+    """
+    charset = codecs.lookup(name).name
+    try:
+        "".encode(charset)
+    except UnicodeError:
+        raise LookupError(name) from None
+    if charset in _NO_CHARSETS:
+        raise LookupError(name)
+    return "utf-8" if charset == "utf-8-sig" else charset  # which would write a mark before each text
 
 
 def decoded(path: Path, data: bytes) -> DecodedFile:

@@ -226,6 +226,7 @@ def replacing(path: Path) -> Iterator[Sink]:
                 os.fsync(file.fileno())
                 file.close()
                 if target.exists():
+                    _give_owner(written, target.stat())
                     shutil.copymode(target, written)
                 written.replace(target)
                 if os.name == "posix":  # the new name must outlive a power cut too
@@ -240,6 +241,16 @@ def replacing(path: Path) -> Iterator[Sink]:
         if not direct:
             with suppress(OSError):
                 written.unlink(missing_ok=True)
+
+
+def _give_owner(path: Path, about: os.stat_result) -> None:
+    """Give a file the owner and the group in ``about``, or at least the group, as far as this user may do that."""
+    if os.name != "posix":
+        return
+    for owner in (about.st_uid, -1):
+        with suppress(OSError):
+            os.chown(path, owner, about.st_gid)
+            return
 
 
 def write_pieces(path: Path, head: str, pieces: Iterable[str], encoding: str = "utf-8") -> int:

@@ -5,7 +5,6 @@ A block's text has its inline elements as placeholders (``<1>bold</1>``, ``<2/>`
 
 from __future__ import annotations
 
-import codecs
 import html
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -24,6 +23,7 @@ from mtagent.formats.documents import (
     DecodedFile,
     TextEdit,
     TranslationUnit,
+    charset_called,
     content_of,
     decoded,
     marked_encoding,
@@ -152,7 +152,7 @@ def _read_bytes(path: Path) -> tuple[DecodedFile, bytes]:
     if name.casefold().startswith("utf-16"):  # browsers read UTF-8, because the declaration itself was in ASCII
         return decoded(path, data), data
     try:
-        encoding = codecs.lookup("cp1252" if name.casefold() == "iso-8859-1" else name).name  # as browsers do
+        encoding = charset_called("cp1252" if name.casefold() == "iso-8859-1" else name)  # as browsers do
         content = data.decode(encoding)
     except LookupError:
         raise InputError(f"{path}: the charset {name!r} is unknown; correct it") from None

@@ -145,6 +145,16 @@ class Written:
     """How many units weren't in the run, by the reason."""
 
 
+class StaleUnits(NamedTuple):
+    """The units that aren't as the lock file has them: ``file:line`` and id of each."""
+
+    places: list[str]
+    untranslatable: int
+    """How many of them have no target, and nothing translates them."""
+    unwritable: int
+    """How many of them have no target, because their file could not hold the new one."""
+
+
 class _KeptDocument(NamedTuple):
     document: LocalizationFile
     hashes: list[str]  # of its file, and of the file with its sources
@@ -300,15 +310,17 @@ class LocalizationFiles:
         rows = [(*row, f"{count:,}") for row, count in counts.items()]
         return Table("units", ("file", "state", "worked on", "units"), tuple(rows), labels=3)
 
-    def stale(self) -> tuple[list[str], int]:
-        """``file:line`` and id of each unit that is new or changed, and how many of them nothing translates."""
-        stale = []
-        untranslatable = 0
+    def stale(self) -> StaleUnits:
+        """The units that are new or changed, or that have no target."""
+        places = []
+        untranslatable = unwritable = 0
         for document, unit, reason in self.examined():
-            if reason in (None, _NOTHING_TRANSLATES):
-                stale.append(f"{document.path}:{unit.line}: {shown_id(unit.id)}")
-                untranslatable += reason is not None
-        return stale, untranslatable
+            is_unwritable = reason == _DONE and _target_of(unit) is None
+            if reason in (None, _NOTHING_TRANSLATES) or is_unwritable:
+                places.append(f"{document.path}:{unit.line}: {shown_id(unit.id)}")
+                untranslatable += reason == _NOTHING_TRANSLATES
+                unwritable += is_unwritable
+        return StaleUnits(places, untranslatable, unwritable)
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write the only file, with the texts of its units, to ``path``; returns how many units have a text.

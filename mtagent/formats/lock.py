@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -116,14 +117,15 @@ class Lock:
 
     def write(self) -> None:
         """Write the lock file, sorted by file and id. What another process has noted of other files stays."""
-        hashes = dict(Lock(self.path)._hashes)
-        for name in self._updated:
-            hashes[name] = self._hashes[name]
-        lines = []
-        for file, keys in sorted(hashes.items()):
-            for key, known in sorted(keys.items()):
-                lines += ["\t".join((file, key, *hashes)) + "\n" for hashes in sorted(known)]
-        write_pieces(self.path, f"{HEADER}\n", lines)
+        with _one_at_a_time(self.path):
+            hashes = dict(Lock(self.path)._hashes)
+            for name in self._updated:
+                hashes[name] = self._hashes[name]
+            lines = []
+            for file, keys in sorted(hashes.items()):
+                for key, known in sorted(keys.items()):
+                    lines += ["\t".join((file, key, *hashes)) + "\n" for hashes in sorted(known)]
+            write_pieces(self.path, f"{HEADER}\n", lines)
 
     def _name(self, file: Path) -> str:
         """The file as seen from the folder of the lock file, with slashes on every system."""
@@ -131,6 +133,23 @@ class Lock:
             name = os.path.relpath(file.resolve(), self.path.resolve().parent)
             self._names[file] = Path(name).as_posix().translate(_ESCAPES)
         return self._names[file]
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until no other process writes a lock file in the folder of ``path``; on Windows, folders have no locks."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a network's file system may have no locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def hashes_of(source: str, target: str | None) -> LockedHashes:

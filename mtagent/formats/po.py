@@ -24,6 +24,7 @@ from mtagent.formats.documents import (
     PluralForm,
     TranslationUnit,
     UnitMark,
+    charset_called,
     content_of,
     marked_encoding,
     newline_of,
@@ -289,6 +290,7 @@ def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
         if charset == "CHARSET":  # of a template that nobody has filled in
             charset = "utf-8"
     try:
+        charset_called(charset)  # refuses what only Python knows; the declared name stays, for messages
         content = data[len(mark) :].decode(charset)
     except LookupError:
         raise InputError(f"{path}:1: the header's charset {charset!r} is unknown; correct it") from None

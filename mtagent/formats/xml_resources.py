@@ -29,6 +29,7 @@ from mtagent.formats.xml_spans import (
 )
 from mtagent.text.plurals import CATEGORIES
 
+_ARRAY = "string-array"
 _PREFIX = regex.compile(r"(?:</?|\s)([\w.-]+):[\w.-]+(?=[\s=/>])")
 _OPENING_TAG = regex.compile(r"<!\[CDATA\[.*?\]\]>|(?P<name><[^\s/>!?]+)[^<>]*>", regex.DOTALL)
 _SURROGATE = regex.compile(r"[\uD800-\uDFFF]")
@@ -132,6 +133,15 @@ class ResourceFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
+        if unit.id not in self._target.resources:
+            group = self._target.groups.get(self._group_name(unit))
+            if group is None or not group.resources or group.name[0] == _ARRAY:
+                pass  # the entry or the item is added
+            elif not self._forms_beside(group, unit):
+                return (
+                    f"has no place: the entry in line {group.resources[0].keyed.line} lacks this text of the source; "
+                    "add it, or remove the entry"
+                )
         return self._dialect.fault(target)
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
@@ -202,6 +212,13 @@ class ResourceFile:
 
         return _OPENING_TAG.sub(declared, markup) if undeclared else markup
 
+    def _forms_beside(self, group: ResourceGroup, unit: TranslationUnit) -> list[Resource]:
+        """The forms in ``group`` of the plural that the unit is a form of."""
+        if unit.plural is None or unit.plural.category is None:
+            return []
+        prefix = unit.id.removesuffix(unit.plural.category)
+        return [each for each in group.resources if each.keyed.plural_prefix == prefix]
+
     def _new_items(
         self, group: ResourceGroup, units: Sequence[TranslationUnit], targets: Mapping[str, str]
     ) -> Iterator[tuple[int, str]]:
@@ -212,13 +229,7 @@ class ResourceFile:
                 array_items[int(unit.id.rpartition(".")[2])] = unit
                 continue
             category = unit.plural.category
-            prefix = unit.id.removesuffix(category)
-            forms = [each for each in group.resources if each.keyed.plural_prefix == prefix]
-            if not forms:
-                raise InputError(
-                    f"{self.path}:{group.resources[0].keyed.line}: this entry lacks the plural {shown_id(prefix[:-1])} "
-                    "of the source; add one of its forms, or remove the entry"
-                )
+            forms = self._forms_beside(group, unit)
             markup = self._markup(unit, targets[unit.id], forms[0].element)
             before = [each for each in forms if _rank(each) < CATEGORIES.index(category)]
             if before:
@@ -330,7 +341,7 @@ class AndroidDialect(ResourceDialect):
             kind = element.tag.value
             if kind == "item" and attributes.get("type") == "string":
                 kind = "string"
-            if kind not in ("string", "plurals", "string-array"):
+            if kind not in ("string", "plurals", _ARRAY):
                 continue
             name = attributes.get("name")
             if not name:

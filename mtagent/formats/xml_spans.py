@@ -7,7 +7,6 @@ prefix can be read. Entities that a file declares are refused: they can grow wit
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from xml.parsers import expat
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import marked_encoding, newline_of
+from mtagent.formats.documents import charset_called, marked_encoding, newline_of
 from mtagent.formats.files import CHUNK
 
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
@@ -104,7 +103,7 @@ class XmlFile:
         declared = regex.match(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""", self.data)
         name = declared[1].decode() if declared else "utf-8"
         try:
-            return codecs.lookup(name).name
+            return charset_called(name)
         except LookupError:
             raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_ENCODING_ADVICE}") from None
 
