@@ -794,6 +794,25 @@ def test_a_text_that_is_being_written_belongs_to_its_store(context: Any, tmp_pat
         assert len(decisions(tmp_path / "one")) == 1
 
 
+def test_a_text_that_is_being_written_is_kept_while_all_segments_are_decided_together(
+    context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, many(4)) as server:
+        page = opened(context, server.address)
+        name = shown(page)
+        press(page, "e")
+        page.fill("#own", "Mein Text.")
+        page.click("#decide-all")
+        page.click("#accept-all")
+        until(page, "document.getElementById('offer').textContent.startsWith('4 segments accepted')")
+        assert page.input_value("#own") == "Mein Text."
+        page.locator("#own").press("Control+Enter")
+        until(page, "document.getElementById('own') === null")
+        wait_saved(page)
+        assert decisions(tmp_path)[name] == [(None, "accept"), (None, "text")]
+        assert texts(tmp_path)[name] == "Mein Text."
+
+
 def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         page = opened(context, server.address)

@@ -53,8 +53,7 @@ const announce = (words) => { byId("live").textContent = words; };
 
 // --- deciding
 
-function decide(row, edit, verdict, text) {
-  const segment = details.get(keyOf(row));
+function decide(row, segment, edit, verdict, text) {
   const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
   if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
   if (trouble?.isFinal) problem("");
@@ -106,16 +105,16 @@ async function judge(verdict, whole = false) {
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
   const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
-  decide(row, edit?.number ?? null, verdict);
+  decide(row, segment, edit?.number ?? null, verdict);
   if (confirmed) { // nothing has changed: show what would change it
     chosen = null;
-    show(details.get(keyOf(row)));
+    show(segment);
     return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
   }
   const left = edit !== null && row.decided !== "all";
   announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
   chosen = null;
-  if (left) show(details.get(keyOf(row)));
+  if (left) show(segment);
   else goOn();
 }
 
@@ -278,21 +277,23 @@ async function write() {
   check();
 }
 
-function finish(save) {
+async function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
   if (save && area.value === unusable.text) {
     area.focus();
     return announce(unusable.words);
   }
+  const segment = await fetched(row).catch(explain); // it may have been decided on together with others meanwhile
+  if (!segment || writing !== area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
   left.set(row, save ? undefined : area.value);
   if (save) {
-    decide(row, null, "text", area.value.toWellFormed());
+    decide(row, segment, null, "text", area.value.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);
     goOn();
-  } else show(details.get(keyOf(row)));
+  } else show(segment);
   byId("segment-title").focus();
 }
 
