@@ -947,6 +947,24 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         assert state(tmp_path, "b") == [None, "reject", "accept"]
 
 
+def test_an_edit_that_was_accepted_after_all_were_taken_back_is_so_in_segments_decided_the_same_way(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    same = [edited(segment(name, "x", given), "Die Ufer ist alt und groß.", *errors) for name in ("a", "b")]
+    with reviewed(tmp_path, same) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('b'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
+        press(page, "R")
+        page.click("button.row:has(.id:text-is('b'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
+        press(page, "2", "a", "s")
+        until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
+        assert texts(tmp_path) == dict.fromkeys(["a", "b"], "Die Bank ist alt und groß.")
+
+
 def test_the_queue_can_begin_with_the_highest_or_the_least_certain_gain(context: Any, tmp_path: Path) -> None:
     chains = []
     for name, gain, chance in (("low", -2.0, 0.05), ("high", 4.0, 0.9), ("doubtful", 0.1, 0.52)):

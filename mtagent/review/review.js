@@ -227,7 +227,9 @@ function offerAlike(row) {
   }
   const same = (edit, { verdict, text }) => ({ edit, verdict, ...(verdict === "text" && { text }) });
   const decisions = segment.edits.filter((item) => item.decision).map((item) => same(item.number, item.decision));
-  if (segment.decision) decisions.push(same(null, segment.decision));
+  // A rejection hides the decisions about edits that are older; all other decisions about the whole come last.
+  if (segment.decision?.verdict === "reject") decisions.unshift(same(null, segment.decision));
+  else if (segment.decision) decisions.push(same(null, segment.decision));
   alike = async () => {
     alike = null;
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
