@@ -947,6 +947,21 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         assert state(tmp_path, "b") == [None, "reject", "accept"]
 
 
+def test_a_text_is_not_offered_for_the_same_source_in_another_language(context: Any, tmp_path: Path) -> None:
+    chains = [Chain(segment=segment(language, "OK", "OK", target_lang=language), steps=()) for language in ("de", "fr")]
+    with reviewed(tmp_path, [*chains, Chain(segment=segment("more", "OK", "OK"), steps=())]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('de'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'de'")
+        press(page, "e")
+        page.fill("#own", "In Ordnung")
+        press(page, "Control+Enter")
+        until(page, "document.getElementById('offer').textContent.startsWith('1 more with this source')")
+        press(page, "s")
+        until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
+        assert set(decisions(tmp_path)) == {"de", "more"}
+
+
 def test_an_edit_that_was_accepted_after_all_were_taken_back_is_so_in_segments_decided_the_same_way(
     context: Any, tmp_path: Path
 ) -> None:

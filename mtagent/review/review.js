@@ -218,7 +218,7 @@ let alike = null; // what the key "s" does
 function offerAlike(row) {
   const proposed = JSON.stringify(row.proposed);
   const others = rows.filter((other) => other !== row && other.source === row.source && other.decided === "no" &&
-    other.given === row.given && JSON.stringify(other.proposed) === proposed);
+    other.target_lang === row.target_lang && other.given === row.given && JSON.stringify(other.proposed) === proposed);
   const segment = details.get(keyOf(row));
   alike = null;
   if (others.length === 0 || !segment?.edits) {
