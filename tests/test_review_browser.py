@@ -912,11 +912,37 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.locator("#now .badge.decided").inner_text() == "accepted by ana"
         press(page, "u")
         until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert page.locator("#offer button", has_text="Undo").count() == 0  # it would undo an earlier decision
         assert all(state(tmp_path, name)[0] is None for name in ids[:-1])
         assert state(tmp_path, ids[-1])[0] == "reject"
         press(page, "u")  # what was decided before that
         wait_saved(page)
         assert all(state(tmp_path, name)[0] is None for name in before)
+
+
+def test_an_undo_of_decisions_together_that_another_window_replaced_leaves_earlier_decisions_to_undo(
+    context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, many(2)) as server:
+        page = opened(context, server.address)
+        page.route("**/api/versions", lambda route: None)  # it does not see what the other window decides
+        first = shown(page)
+        press(page, "A")
+        wait_saved(page)
+        second = shown(page)
+        page.click("#decide-all")
+        page.click("#accept-all")
+        until(page, "document.getElementById('offer').textContent.startsWith('1 segment accepted')")
+        other = opened(context, server.address)
+        other.evaluate("(name) => open(rows.find((row) => row.id === name))", second)
+        until(other, f"document.querySelector('#segment-title .id').textContent === '{second}'")
+        press(other, "R")
+        wait_saved(other)
+        press(page, "u")
+        until(page, "document.getElementById('offer').textContent.startsWith('0 segments undone')")
+        press(page, "u")
+        wait_saved(page)
+        assert state(tmp_path, first)[0] is None
 
 
 def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wished(

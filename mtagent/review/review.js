@@ -146,17 +146,18 @@ async function decideTogether(entries, tell) {
   return made;
 }
 
-/** Show what was decided on several segments, and let one undo take it back. */
-async function showTogether(made, words) {
+/** Show what was decided on several segments, and let one undo take it back, unless it is an undo itself. */
+async function showTogether(made, words, { isUndo = false } = {}) {
   if (made === null) return notice("Nothing was decided: other decisions are not saved yet");
-  if (made.length > 0) undoable.push({ together: made });
+  const canUndo = made.length > 0 && !isUndo;
+  if (canUndo) undoable.push({ together: made });
   change({});
   showProgress();
   if (current && !writing) {
     const segment = await fetched(current).catch(explain);
     if (segment) show(segment);
   }
-  offer(`${counted(made.length, "segment")} ${words}. `, made.length > 0 && [["Undo", undo]]);
+  offer(`${counted(made.length, "segment")} ${words}. `, canUndo && [["Undo", undo]]);
 }
 
 async function undoTogether(made) {
@@ -164,8 +165,7 @@ async function undoTogether(made) {
     row, decisions: decisions.map(({ edit }, index) => ({ edit, verdict: "undecided", withdraws: numbers[index] })).reverse(),
   }));
   const undone = await decideTogether(entries, announce);
-  await showTogether(undone, "undone");
-  undoable.pop(); // an undo is not undone
+  await showTogether(undone, "undone", { isUndo: true });
   const missed = made.filter(({ row }) => !undone?.some((other) => other.row === row));
   if (missed.length > 0 && trouble) undoable.push({ together: missed });
 }
