@@ -794,6 +794,21 @@ def test_a_text_that_is_being_written_belongs_to_its_store(context: Any, tmp_pat
         assert len(decisions(tmp_path / "one")) == 1
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"], ids=["CRLF", "CR", "LF"])
+def test_a_text_of_ones_own_has_the_line_ends_of_the_segment(end: str, context: Any, tmp_path: Path) -> None:
+    given = f"Erste Zeile.{end}Zweite Zeile."
+    chain = Chain(segment=segment("lines", f"First line.{end}Second line.", given), steps=())
+    with reviewed(tmp_path, [chain]) as server:
+        page = opened(context, server.address)
+        press(page, "e")
+        until(page, "document.getElementById('found').textContent !== ''")
+        assert page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('draft/'))") == []
+        page.fill("#own", "Zeile eins.\nZeile zwei.\nEnde.")
+        press(page, "Control+Enter")
+        wait_saved(page)
+        assert texts(tmp_path)["lines"] == f"Zeile eins.{end}Zeile zwei.{end}Ende."
+
+
 def test_a_text_that_is_being_written_is_kept_while_all_segments_are_decided_together(
     context: Any, tmp_path: Path
 ) -> None:

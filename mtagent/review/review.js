@@ -252,6 +252,15 @@ function goOn() {
 
 const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
 
+/** The line ends of a segment's texts; where ``text`` has none, of the others. */
+const lineEndsOf = ({ text, chain }) => [text, chain.given ?? "", chain.source].map((words) => words.match(/\r\n|\r|\n/g)).find(present) ?? [];
+
+/** The text in the text area, which knows only one kind of line end, with those of the segment. */
+function writtenText() {
+  let place = 0;
+  return writing.value.replaceAll("\n", () => writing.lineEnds[place++] ?? writing.lineEnds.at(-1) ?? "\n");
+}
+
 /** Keep the text that is being written, in case the browser is closed. */
 const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
@@ -260,6 +269,7 @@ async function write() {
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
+  area.lineEnds = lineEndsOf(segment);
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
   [writing, unusable, tab] = [area, {}, "text"];
   show(segment);
@@ -267,7 +277,8 @@ async function write() {
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
   let [timer, number] = [0, 0];
   const check = async () => {
-    const [asked, text] = [++number, area.value];
+    if (writing !== area) return;
+    const [asked, text] = [++number, writtenText()];
     keepDraft(row, text);
     const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
     if (!checked || asked !== number || writing !== area) return;
@@ -282,7 +293,8 @@ async function write() {
 async function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
-  if (save && area.value === unusable.text) {
+  const text = writtenText();
+  if (save && text === unusable.text) {
     area.focus();
     return announce(unusable.words);
   }
@@ -290,9 +302,9 @@ async function finish(save) {
   if (!segment || writing !== area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
-  left.set(row, save ? undefined : area.value);
+  left.set(row, save ? undefined : text);
   if (save) {
-    decide(row, segment, null, "text", area.value.toWellFormed());
+    decide(row, segment, null, "text", text.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);
     goOn();
   } else show(segment);
@@ -303,7 +315,7 @@ async function finish(save) {
 
 async function open(row, { focus = false } = {}) {
   if (writing) { // what was written stays as a draft
-    keepDraft(current, writing.value);
+    keepDraft(current, writtenText());
     writing = null;
   }
   if (row !== current && byId("offer").dataset.told) offer("");
