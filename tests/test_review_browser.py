@@ -592,6 +592,25 @@ def test_accepting_a_rejected_segment_confirms_the_rejection_and_the_page_tells_
         assert page.locator("#now .badge.decided").count() == 0
 
 
+def test_an_edit_that_was_accepted_before_all_were_taken_back_can_be_accepted_again_without_the_server(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    chains = [edited(segment(name, name, given), "Die Ufer ist alt und groß.", *errors) for name in ("a", "b")]
+    with reviewed(tmp_path, chains) as server:
+        page = opened(context, server.address)
+        press(page, "1", "a")
+        wait_saved(page)
+        page.wait_for_load_state("networkidle")  # the other segment is there now
+        server.process.send_signal(signal.SIGSTOP)
+        press(page, "R", "k", "1", "a")
+        server.process.send_signal(signal.SIGCONT)
+        wait_saved(page)
+        assert state(tmp_path, "a") == ["reject", "accept", None]
+        assert texts(tmp_path)["a"] == "Die Ufer ist alt und gross."
+
+
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         first, second = opened(context, server.address), opened(context, server.address)
