@@ -1358,3 +1358,35 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         page.get_by_role("button", name="Undo").click()
         wait_saved(page)
         assert page.inner_text("#live").startswith("Undone")
+
+
+def test_the_focus_is_not_lost_with_a_button_that_goes(context: Any, tmp_path: Path) -> None:
+    focused = "document.activeElement.id || document.activeElement.dataset.key"
+    with reviewed(tmp_path, many(3)) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.focus("#list li:last-child button")
+        key = page.evaluate(focused)
+        other.click(f"#list button[data-key='{key}']")
+        press(other, "A")  # the line of the queue is drawn again
+        until(page, "document.querySelector('#list li:last-child button').classList.contains('all')")
+        assert page.evaluate(focused) == key
+        page.focus("#decide-all")
+        page.keyboard.press("Enter")
+        page.focus("#accept-all")
+        page.keyboard.press("Enter")
+        until(page, "!document.getElementById('offer').hidden")
+        page.wait_for_timeout(100)  # Chromium takes the focus from a hidden button later
+        assert page.evaluate(focused) == "segment-title"
+        page.locator("#offer button", has_text="Undo").press("Enter")
+        until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert page.evaluate(focused) == "segment-title"
+
+
+def test_the_link_to_the_segment_keeps_the_filters_in_the_address(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(3)) as server:
+        page = opened(context, server.address)
+        page.fill("#filter-q", "seg-0001")
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "segment"
+        assert page.evaluate("location.hash") == "#q=seg-0001"

@@ -192,11 +192,15 @@ async function decideAll(verdict) {
   for (const button of byId("sure").querySelectorAll("button")) button.disabled = false;
   byId("sure").close();
   await showTogether(made, SAID[verdict]);
+  if (byId("decide-all").hidden) focusTitle(); // the dialog gave the focus back to that button
 }
+
+const focusTitle = () => byId("segment-title").focus({ preventScroll: true });
 
 /** Say something above the buttons, with things to do about it. */
 function offer(words, buttons = []) {
   const place = byId("offer");
+  if (place.contains(document.activeElement)) focusTitle(); // its buttons go
   delete place.dataset.told;
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
@@ -688,6 +692,10 @@ addEventListener("hashchange", () => {
   const address = location.hash.slice(1);
   if (hasFilters(address)) change(stateIn(address));
   else if (isSecret(address)) location.reload(); // a new server's
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address keeps the filters
+  byId("segment").focus();
 });
 byId("clear").addEventListener("click", () => { change(DEFAULTS); search.focus(); });
 search.addEventListener("input", () => change({ q: search.value }));

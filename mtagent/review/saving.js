@@ -183,7 +183,9 @@ function saved(segment) {
 
 function refresh(row) {
   const item = list.querySelector(`[data-key="${keyOf(row)}"]`);
+  const isFocused = item !== null && item === document.activeElement;
   item?.closest("li").replaceWith(listed(row));
+  if (isFocused) list.querySelector(`[data-key="${keyOf(row)}"]`).focus({ preventScroll: true });
   showProgress();
   if (row === current && !writing && details.get(keyOf(row))?.edits) show(details.get(keyOf(row)));
 }
