@@ -158,14 +158,14 @@ def test_context_without_documents_is_announced_as_slow(shell: Shell) -> None:
     assert "one after the other" not in done.err
 
 
-def on_a_terminal(folder: Path, *arguments: str, **variables: str) -> str:
-    """What ``mtagent`` writes to a terminal of 80 columns that is its standard error."""
+def on_a_terminal(folder: Path, *arguments: str, columns: int = 80, **variables: str) -> str:
+    """What ``mtagent`` writes to a terminal that is its standard error."""
     import pty  # not on Windows
     import termios
 
     terminal, stderr = pty.openpty()
-    termios.tcsetwinsize(stderr, (24, 80))
-    given = environment(folder / "store.db") | {"TERM": "xterm", "COLUMNS": "80"}
+    termios.tcsetwinsize(stderr, (24, columns))
+    given = environment(folder / "store.db") | {"TERM": "xterm"}
     given.pop("NO_COLOR", None)
     with subprocess.Popen(
         [sys.executable, "-m", "mtagent", *arguments],
@@ -206,7 +206,9 @@ def test_the_bar_fits_80_columns_and_counts_the_whole_run(shell: Shell) -> None:
     (shell.folder / "well").touch()
     second = on_a_terminal(shell.folder, *line, NO_COLOR="1")
     for written in (first, second):
-        assert max(map(len, bars_of(written))) <= 80
+        assert 70 < max(map(len, bars_of(written))) <= 80
+    narrow = on_a_terminal(shell.folder, *line, columns=40)
+    assert max(map(len, bars_of(narrow))) <= 40
     changed = shell.runs()["r"].counts.changed
     assert f"{changed} changed, 1 failed, $0.0000" in bars_of(first)[-1]
     assert bars_of(second)[0].startswith("2/3 |")

@@ -636,6 +636,25 @@ def test_accepting_a_rejected_segment_confirms_the_rejection_and_the_page_tells_
         assert page.locator("#now .badge.decided").count() == 0
 
 
+def test_an_edit_that_was_accepted_before_all_were_taken_back_can_be_accepted_again_without_the_server(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    chains = [edited(segment(name, name, given), "Die Ufer ist alt und groß.", *errors) for name in ("a", "b")]
+    with reviewed(tmp_path, chains) as server:
+        page = opened(context, server.address)
+        press(page, "1", "a")
+        wait_saved(page)
+        page.wait_for_load_state("networkidle")  # the other segment is there now
+        server.process.send_signal(signal.SIGSTOP)
+        press(page, "R", "k", "1", "a")
+        server.process.send_signal(signal.SIGCONT)
+        wait_saved(page)
+        assert state(tmp_path, "a") == ["reject", "accept", None]
+        assert texts(tmp_path)["a"] == "Die Ufer ist alt und gross."
+
+
 def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         first, second = opened(context, server.address), opened(context, server.address)
@@ -838,6 +857,40 @@ def test_a_text_that_is_being_written_belongs_to_its_store(context: Any, tmp_pat
         assert len(decisions(tmp_path / "one")) == 1
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"], ids=["CRLF", "CR", "LF"])
+def test_a_text_of_ones_own_has_the_line_ends_of_the_segment(end: str, context: Any, tmp_path: Path) -> None:
+    given = f"Erste Zeile.{end}Zweite Zeile."
+    chain = Chain(segment=segment("lines", f"First line.{end}Second line.", given), steps=())
+    with reviewed(tmp_path, [chain]) as server:
+        page = opened(context, server.address)
+        press(page, "e")
+        until(page, "document.getElementById('found').textContent !== ''")
+        assert page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('draft/'))") == []
+        page.fill("#own", "Zeile eins.\nZeile zwei.\nEnde.")
+        press(page, "Control+Enter")
+        wait_saved(page)
+        assert texts(tmp_path)["lines"] == f"Zeile eins.{end}Zeile zwei.{end}Ende."
+
+
+def test_a_text_that_is_being_written_is_kept_while_all_segments_are_decided_together(
+    context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, many(4)) as server:
+        page = opened(context, server.address)
+        name = shown(page)
+        press(page, "e")
+        page.fill("#own", "Mein Text.")
+        page.click("#decide-all")
+        page.click("#accept-all")
+        until(page, "document.getElementById('offer').textContent.startsWith('4 segments accepted')")
+        assert page.input_value("#own") == "Mein Text."
+        page.locator("#own").press("Control+Enter")
+        until(page, "document.getElementById('own') === null")
+        wait_saved(page)
+        assert decisions(tmp_path)[name] == [(None, "accept"), (None, "text")]
+        assert texts(tmp_path)[name] == "Mein Text."
+
+
 def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         page = opened(context, server.address)
@@ -947,11 +1000,37 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert page.locator("#now .badge.decided").inner_text() == "accepted by ana"
         press(page, "u")
         until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert page.locator("#offer button", has_text="Undo").count() == 0  # it would undo an earlier decision
         assert all(state(tmp_path, name)[0] is None for name in ids[:-1])
         assert state(tmp_path, ids[-1])[0] == "reject"
         press(page, "u")  # what was decided before that
         wait_saved(page)
         assert all(state(tmp_path, name)[0] is None for name in before)
+
+
+def test_an_undo_of_decisions_together_that_another_window_replaced_leaves_earlier_decisions_to_undo(
+    context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, many(2)) as server:
+        page = opened(context, server.address)
+        page.route("**/api/versions", lambda route: None)  # it does not see what the other window decides
+        first = shown(page)
+        press(page, "A")
+        wait_saved(page)
+        second = shown(page)
+        page.click("#decide-all")
+        page.click("#accept-all")
+        until(page, "document.getElementById('offer').textContent.startsWith('1 segment accepted')")
+        other = opened(context, server.address)
+        other.evaluate("(name) => open(rows.find((row) => row.id === name))", second)
+        until(other, f"document.querySelector('#segment-title .id').textContent === '{second}'")
+        press(other, "R")
+        wait_saved(other)
+        press(page, "u")
+        until(page, "document.getElementById('offer').textContent.startsWith('0 segments undone')")
+        press(page, "u")
+        wait_saved(page)
+        assert state(tmp_path, first)[0] is None
 
 
 def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wished(
@@ -980,6 +1059,39 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         until(page, "document.getElementById('offer').textContent.includes('undone')")
         assert state(tmp_path, "a") == state(tmp_path, "c") == [None, None, None]
         assert state(tmp_path, "b") == [None, "reject", "accept"]
+
+
+def test_a_text_is_not_offered_for_the_same_source_in_another_language(context: Any, tmp_path: Path) -> None:
+    chains = [Chain(segment=segment(language, "OK", "OK", target_lang=language), steps=()) for language in ("de", "fr")]
+    with reviewed(tmp_path, [*chains, Chain(segment=segment("more", "OK", "OK"), steps=())]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('de'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'de'")
+        press(page, "e")
+        page.fill("#own", "In Ordnung")
+        press(page, "Control+Enter")
+        until(page, "document.getElementById('offer').textContent.startsWith('1 more with this source')")
+        press(page, "s")
+        until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
+        assert set(decisions(tmp_path)) == {"de", "more"}
+
+
+def test_an_edit_that_was_accepted_after_all_were_taken_back_is_so_in_segments_decided_the_same_way(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    same = [edited(segment(name, "x", given), "Die Ufer ist alt und groß.", *errors) for name in ("a", "b")]
+    with reviewed(tmp_path, same) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('b'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
+        press(page, "R")
+        page.click("button.row:has(.id:text-is('b'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
+        press(page, "2", "a", "s")
+        until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
+        assert texts(tmp_path) == dict.fromkeys(["a", "b"], "Die Bank ist alt und groß.")
 
 
 def test_the_queue_can_begin_with_the_highest_or_the_least_certain_gain(context: Any, tmp_path: Path) -> None:
@@ -1300,3 +1412,35 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         page.get_by_role("button", name="Undo").click()
         wait_saved(page)
         assert page.inner_text("#live").startswith("Undone")
+
+
+def test_the_focus_is_not_lost_with_a_button_that_goes(context: Any, tmp_path: Path) -> None:
+    focused = "document.activeElement.id || document.activeElement.dataset.key"
+    with reviewed(tmp_path, many(3)) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.focus("#list li:last-child button")
+        key = page.evaluate(focused)
+        other.click(f"#list button[data-key='{key}']")
+        press(other, "A")  # the line of the queue is drawn again
+        until(page, "document.querySelector('#list li:last-child button').classList.contains('all')")
+        assert page.evaluate(focused) == key
+        page.focus("#decide-all")
+        page.keyboard.press("Enter")
+        page.focus("#accept-all")
+        page.keyboard.press("Enter")
+        until(page, "!document.getElementById('offer').hidden")
+        page.wait_for_timeout(100)  # Chromium takes the focus from a hidden button later
+        assert page.evaluate(focused) == "segment-title"
+        page.locator("#offer button", has_text="Undo").press("Enter")
+        until(page, "document.getElementById('offer').textContent.includes('undone')")
+        assert page.evaluate(focused) == "segment-title"
+
+
+def test_the_link_to_the_segment_keeps_the_filters_in_the_address(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(3)) as server:
+        page = opened(context, server.address)
+        page.fill("#filter-q", "seg-0001")
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "segment"
+        assert page.evaluate("location.hash") == "#q=seg-0001"

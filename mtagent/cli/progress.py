@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from shutil import get_terminal_size
 from types import TracebackType
 from typing import TYPE_CHECKING, Never, Self
 
@@ -105,7 +105,7 @@ class Progress:
             bar_format=_BAR,
             file=sys.stderr,
             mininterval=0.2,
-            ncols=min(_COLUMNS, get_terminal_size().columns) - 1,
+            ncols=_bar_width(),
             colour="green" if has_colour() else None,
             disable=None,
         )
@@ -232,6 +232,7 @@ class Progress:
                 counts["changed"] += self._earlier_changed
             parts = [f"{count} {state}" for state, count in counts.items()]
             parts.append(dollars((self._earlier_usage + self._usage).cost, "cost unknown"))
+            self._bar.ncols = _bar_width()
             self._bar.set_postfix_str(", ".join(parts), refresh=False)
             self._bar.update()
 
@@ -329,6 +330,18 @@ def uncounted(run: RunSummary) -> str:
     if not run.uncounted:
         return ""
     return f" (the server did not count {run.uncounted} of the calls)"
+
+
+def _bar_width() -> int:
+    """The width of a bar that fits in one line of the terminal, which may have been resized.
+
+    The terminal is that of standard error: standard output is often a file.
+    """
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 0
+    return min(_COLUMNS, columns or _COLUMNS) - 1
 
 
 def _write(line: str) -> None:

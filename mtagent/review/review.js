@@ -53,8 +53,7 @@ const announce = (words) => { byId("live").textContent = words; };
 
 // --- deciding
 
-function decide(row, edit, verdict, text) {
-  const segment = details.get(keyOf(row));
+function decide(row, segment, edit, verdict, text) {
   const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
   if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
   if (trouble?.isFinal) problem("");
@@ -106,16 +105,16 @@ async function judge(verdict, whole = false) {
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
   const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
-  decide(row, edit?.number ?? null, verdict);
+  decide(row, segment, edit?.number ?? null, verdict);
   if (confirmed) { // nothing has changed: show what would change it
     chosen = null;
-    show(details.get(keyOf(row)));
+    show(segment);
     return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
   }
   const left = edit !== null && row.decided !== "all";
   announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
   chosen = null;
-  if (left) show(details.get(keyOf(row)));
+  if (left) show(segment);
   else goOn();
 }
 
@@ -147,17 +146,18 @@ async function decideTogether(entries, tell) {
   return made;
 }
 
-/** Show what was decided on several segments, and let one undo take it back. */
-async function showTogether(made, words) {
+/** Show what was decided on several segments, and let one undo take it back, unless it is an undo itself. */
+async function showTogether(made, words, { isUndo = false } = {}) {
   if (made === null) return notice("Nothing was decided: other decisions are not saved yet");
-  if (made.length > 0) undoable.push({ together: made });
+  const canUndo = made.length > 0 && !isUndo;
+  if (canUndo) undoable.push({ together: made });
   change({});
   showProgress();
   if (current && !writing) {
     const segment = await fetched(current).catch(explain);
     if (segment) show(segment);
   }
-  offer(`${counted(made.length, "segment")} ${words}. `, made.length > 0 && [["Undo", undo]]);
+  offer(`${counted(made.length, "segment")} ${words}. `, canUndo && [["Undo", undo]]);
 }
 
 async function undoTogether(made) {
@@ -165,8 +165,7 @@ async function undoTogether(made) {
     row, decisions: decisions.map(({ edit }, index) => ({ edit, verdict: "undecided", withdraws: numbers[index] })).reverse(),
   }));
   const undone = await decideTogether(entries, announce);
-  await showTogether(undone, "undone");
-  undoable.pop(); // an undo is not undone
+  await showTogether(undone, "undone", { isUndo: true });
   const missed = made.filter(({ row }) => !undone?.some((other) => other.row === row));
   if (missed.length > 0 && trouble) undoable.push({ together: missed });
 }
@@ -193,11 +192,15 @@ async function decideAll(verdict) {
   for (const button of byId("sure").querySelectorAll("button")) button.disabled = false;
   byId("sure").close();
   await showTogether(made, SAID[verdict]);
+  if (byId("decide-all").hidden) focusTitle(); // the dialog gave the focus back to that button
 }
+
+const focusTitle = () => byId("segment-title").focus({ preventScroll: true });
 
 /** Say something above the buttons, with things to do about it. */
 function offer(words, buttons = []) {
   const place = byId("offer");
+  if (place.contains(document.activeElement)) focusTitle(); // its buttons go
   delete place.dataset.told;
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
@@ -219,7 +222,7 @@ let alike = null; // what the key "s" does
 function offerAlike(row) {
   const proposed = JSON.stringify(row.proposed);
   const others = rows.filter((other) => other !== row && other.source === row.source && other.decided === "no" &&
-    other.given === row.given && JSON.stringify(other.proposed) === proposed);
+    other.target_lang === row.target_lang && other.given === row.given && JSON.stringify(other.proposed) === proposed);
   const segment = details.get(keyOf(row));
   alike = null;
   if (others.length === 0 || !segment?.edits) {
@@ -228,7 +231,9 @@ function offerAlike(row) {
   }
   const same = (edit, { verdict, text }) => ({ edit, verdict, ...(verdict === "text" && { text }) });
   const decisions = segment.edits.filter((item) => item.decision).map((item) => same(item.number, item.decision));
-  if (segment.decision) decisions.push(same(null, segment.decision));
+  // A rejection hides the decisions about edits that are older; all other decisions about the whole come last.
+  if (segment.decision?.verdict === "reject") decisions.unshift(same(null, segment.decision));
+  else if (segment.decision) decisions.push(same(null, segment.decision));
   alike = async () => {
     alike = null;
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
@@ -251,6 +256,15 @@ function goOn() {
 
 const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
 
+/** The line ends of a segment's texts; where ``text`` has none, of the others. */
+const lineEndsOf = ({ text, chain }) => [text, chain.given ?? "", chain.source].map((words) => words.match(/\r\n|\r|\n/g)).find(present) ?? [];
+
+/** The text in the text area, which knows only one kind of line end, with those of the segment. */
+function writtenText() {
+  let place = 0;
+  return writing.value.replaceAll("\n", () => writing.lineEnds[place++] ?? writing.lineEnds.at(-1) ?? "\n");
+}
+
 /** Keep the text that is being written, in case the browser is closed. */
 const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
@@ -259,6 +273,7 @@ async function write() {
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
+  area.lineEnds = lineEndsOf(segment);
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
   [writing, unusable, tab] = [area, {}, "text"];
   show(segment);
@@ -266,7 +281,8 @@ async function write() {
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
   let [timer, number] = [0, 0];
   const check = async () => {
-    const [asked, text] = [++number, area.value];
+    if (writing !== area) return;
+    const [asked, text] = [++number, writtenText()];
     keepDraft(row, text);
     const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
     if (!checked || asked !== number || writing !== area) return;
@@ -278,21 +294,24 @@ async function write() {
   check();
 }
 
-function finish(save) {
+async function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
-  if (save && area.value === unusable.text) {
+  const text = writtenText();
+  if (save && text === unusable.text) {
     area.focus();
     return announce(unusable.words);
   }
+  const segment = await fetched(row).catch(explain); // it may have been decided on together with others meanwhile
+  if (!segment || writing !== area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
-  left.set(row, save ? undefined : area.value);
+  left.set(row, save ? undefined : text);
   if (save) {
-    decide(row, null, "text", area.value.toWellFormed());
+    decide(row, segment, null, "text", text.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);
     goOn();
-  } else show(details.get(keyOf(row)));
+  } else show(segment);
   byId("segment-title").focus();
 }
 
@@ -300,7 +319,7 @@ function finish(save) {
 
 async function open(row, { focus = false } = {}) {
   if (writing) { // what was written stays as a draft
-    keepDraft(current, writing.value);
+    keepDraft(current, writtenText());
     writing = null;
   }
   if (row !== current && byId("offer").dataset.told) offer("");
@@ -681,6 +700,10 @@ addEventListener("hashchange", () => {
   const address = location.hash.slice(1);
   if (hasFilters(address)) change(stateIn(address));
   else if (isSecret(address)) location.reload(); // a new server's
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address keeps the filters
+  byId("segment").focus();
 });
 byId("clear").addEventListener("click", () => { change(DEFAULTS); search.focus(); });
 search.addEventListener("input", () => change({ q: search.value }));

@@ -183,7 +183,9 @@ function saved(segment) {
 
 function refresh(row) {
   const item = list.querySelector(`[data-key="${keyOf(row)}"]`);
+  const isFocused = item !== null && item === document.activeElement;
   item?.closest("li").replaceWith(listed(row));
+  if (isFocused) list.querySelector(`[data-key="${keyOf(row)}"]`).focus({ preventScroll: true });
   showProgress();
   if (row === current && !writing && details.get(keyOf(row))?.edits) show(details.get(keyOf(row)));
 }
@@ -195,6 +197,7 @@ const confirms = (segment, verdict) => verdict === "accept" && ["reject", "text"
 function mark(segment, { edit, verdict, text = null, undoes, former = null }) {
   if (edit === null && confirms(segment, verdict)) return;
   const decision = undoes ? former : verdict === "undecided" ? null : { verdict, text };
+  if (edit === null && decision?.verdict === "reject") for (const item of segment.edits) item.decision = null; // hidden
   if (edit === null) segment.decision = decision;
   else segment.edits.find((item) => item.number === edit).decision = decision;
   const row = byKey.get(keyOf(segment));

@@ -244,11 +244,12 @@ function categoryInWords(category) {
 function decideButtons(segment, number, decision, words) {
   const button = (verdict, key) => {
     const pressed = decision?.verdict === verdict;
-    const act = () => {
+    const act = async () => {
       const row = byKey.get(keyOf(segment));
       if (row !== readable) return;
-      if (pressed) decide(row, number, "undecided");
-      else judge(verdict, number === null);
+      if (!pressed) return judge(verdict, number === null);
+      const newest = await fetched(row).catch(explain);
+      if (newest && row === readable) decide(row, newest, number, "undecided");
     };
     const label = number === null ? [] : element("span", { class: "unseen" }, ` edit ${number}`);
     const attributes = { class: pressed ? `${verdict} taken` : verdict, "data-focus": verdict };
