@@ -444,4 +444,4 @@ def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held
     gain = gain.model_copy(update={"judges": judges, "held_out": effect()})
     shown = text(read(calibration(shell, gain=gain.model_dump())))
     assert "+2 * (rules before - 50) / 4" in shown
-    assert "documents or blocks of segments (worth 18 of equal size), human score with 95 % interval" in shown
+    assert "documents or blocks of segments (worth 18 of equal size);\nhuman score with 95 % interval:" in shown

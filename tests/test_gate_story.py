@@ -67,7 +67,7 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
 
         done = shell(f"{CALIBRATE} --budget 2 -o gate.json")
         assert done.code == 0, done.err
-        assert "mtagent: 200 of 325 edits of first, sampled by size" in done.err
+        assert "mtagent: learning from 200 of the 325 edits of run first, drawn evenly by size" in done.err
         assert re.search(r"resuming run calibrate-\w+: \d+ of 200 segments are done", done.err)
         assert "200 edits judged, 0 failed; 400 calls" in done.err
         assert len(read_journal(log)) == paid_before + 400  # the panel's calls were made by the first run's gate
@@ -88,8 +88,9 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
     assert gain.held_out.lead.low is not None
     assert gain.calibrated_on == gain.held_out.items == 200
     assert gain.held_out.lead.low > 0
-    assert re.search(r"gate\.json is worth \+\S+ \[\S+ \S+\] over the better of never and always, \S+ %", done.err)
-    assert "the gate beats leaving all as it was; the gate beats accepting all" in done.err
+    assert re.search(r"\n  it keeps \S+ % \[\S+ \S+\] of all edits, and \S+ % \[\S+ \S+\] of the good ones\n", done.err)
+    for rival in ("no edit", "every edit"):
+        assert re.search(rf"\n  the gate is better than keeping {rival} \(\+\S+ \[\S+ \S+\]\)\n", done.err)
     assert mean_worth(shell, "second.txt") > mean_worth(shell, "first.txt") > mean_worth(shell, "es.txt") + 5
     assert compared.code == 0
     assert [line.split()[0] for line in compared.lines if line.startswith(("first/final", "second/final"))][:2] == [
@@ -121,7 +122,7 @@ def test_two_hundred_decisions_make_a_gate_that_decides_on_the_whole_run_again_w
         paid = len(read_journal(log))
         done = shell("gate calibrate --run first --decisions -o gate.json")
         assert done.code == 0, done.err
-        assert "no requests needed: the run's own ratings are stored" in done.err
+        assert "no model is called, because the run's own ratings are stored" in done.err
         second = shell.postedit(f"{PANEL} --calibration gate.json --name second -o second.txt")
         assert second.code == 0, second.err
         assert len(read_journal(log)) == paid
@@ -145,7 +146,7 @@ def test_the_printed_command_decides_by_the_gate_that_was_learnt_from_a_run_with
         assert made.code == 0, made.err
         early = shell("gate calibrate --run first --decisions -o gate.json")
         assert early.code == 1
-        assert "0 accepted, 0 rejected; at least 30 are needed" in early.last
+        assert "0 accepted, 0 rejected); at least 30 are needed" in early.last
         assert "Go on with `mtagent review first`" in early.last
         rows = list[str]()
         with Store(shell.folder / "store.db") as store:
@@ -158,15 +159,18 @@ def test_the_printed_command_decides_by_the_gate_that_was_learnt_from_a_run_with
         assert shell("decide first decisions.csv").code == 0
         done = shell("gate calibrate --run first --decisions -o gate.json")
         assert done.code == 0, done.err
-        assert re.search(r"decisions on edited texts of first: \d+ of \d+ needed: \d+ accepted, \d+ rejected", done.err)
-        next_command, along = done.err.splitlines()[-2:]
+        learnt_from = r"learning from your decisions on \d+ edited texts \(\d+ accepted, \d+ rejected\) of run first"
+        assert re.search(learnt_from, done.err)
+        next_command, along, *commands = done.err.splitlines()[-4:]
         assert next_command == (
             f"  mtagent postedit -s en.txt -t es.txt -l en-es -q --model small --base-url {server} "
-            "--calibration gate.json --judge pairwise -o first-2.txt"
+            "--calibration gate.json --judge pairwise --name first-2 -o first-2.txt"
         )
-        again = shell(f"{next_command.removeprefix('  mtagent ')} --name second")
-        assert again.code == 0, again.err
-        for command in re.findall("`mtagent (.*?)`", along):
-            taken = shell(command.replace("NEW_RUN", "second"))
-            assert taken.code == 0, taken.err
+        assert along.startswith("mtagent: then take your decisions along to the new run")
+        assert commands == [
+            "  mtagent decide first --export decisions.jsonl", "  mtagent decide first-2 --import decisions.jsonl",
+        ]  # fmt: skip
+        for command in (next_command, *commands):  # as they are
+            done = shell(command.removeprefix("  mtagent "))
+            assert done.code == 0, done.err
     assert len(shell.read("first-2.txt")) == 120

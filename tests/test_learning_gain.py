@@ -383,8 +383,8 @@ def test_the_effective_number_of_documents_is_that_of_equal_ones() -> None:
     assert found.groups == 10
     assert found.effective_groups == pytest.approx(3.6)
     assert list(few_groups(found)) == [
-        "the figures are of 18 edits that are worth 4 documents of equal size: with fewer than 30 the intervals are "
-        "too narrow; add other documents"
+        "the 18 edits come from too few documents (they count as 4 of equal size; 30 are enough), so the intervals "
+        "are too narrow: add edits from other documents"
     ]
     many = JudgedPairs(("A",), np.ones((30, 1)), np.zeros(30), np.arange(30.0) - 5, np.arange(30))
     assert effect(many, np.arange(30) > 5, QUICK).effective_groups == pytest.approx(30)

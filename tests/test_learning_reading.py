@@ -65,8 +65,8 @@ def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
     line = "gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -l en-de -o"
     done = shell(f"{line} gate.json")
     assert done.code == 0, done.err
-    assert "kept where above 0; learnt from 72 edits" in done.out
-    assert "the gate beats leaving all as it was" in done.out
+    assert "an edit is kept if this is above 0\n            learnt from 72 edits" in done.out
+    assert "the gate is better than keeping no edit" in done.out
     whole, gain, effect = made(shell), gain_of(shell), held_out(shell)
     assert (gain.calibrated_on, effect.items, whole.threshold) == (72, 72, 5)
     assert (whole.evaluator, whole.signature, whole.pairs) == ("rules", RULES, ("en-de",))
@@ -76,10 +76,10 @@ def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
     assert whole.error_free is not None
     assert whole.error_free.definition == "human scores >= 80"
     for name, value in (
-        ("never accept", effect.never), ("always accept", effect.always),
-        ("any better rating", effect.alone["rules"]), ("gate", effect.gate), ("oracle", effect.oracle),
+        ("keep no edit", effect.never), ("keep every edit", effect.always),
+        ("keep if rated better", effect.alone["rules"]), ("this gate", effect.gate), ("best possible", effect.oracle),
     ):  # fmt: skip
-        assert f"  {name:<17}  {value.value:.2f}" in done.out
+        assert f"  {name:<22}  {value.value:.2f}" in done.out
     assert effect.gate.value > effect.alone["rules"].value  # type: ignore[operator]
     assert any(point.calibrated and point.threshold == 5 for point in gain.triage)
     assert shell("gate show gate.json").out == done.out
@@ -104,8 +104,8 @@ def test_several_judges_are_read_from_one_table_or_from_several_files(shell: She
     done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json --force")
     assert (done.code, done.err) == (
         0,
-        "mtagent: the figures are of 64 edits that are worth 16 documents of equal size: with fewer than 30 the "
-        "intervals are too narrow; add other documents\n",
+        "mtagent: the 64 edits come from too few documents (they count as 16 of equal size; 30 are enough), so the "
+        "intervals are too narrow: add edits from other documents\n",
     )
     shell(
         "gate calibrate -e a.jsonl b.jsonl --judge b --judge a --human human.seg.score --before old --after new -q -o x"
@@ -182,7 +182,7 @@ def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
     assert found["gate"]["low"] <= found["gate"]["value"] <= found["gate"]["high"]
     shown = shell(line).out
     assert "50 edits of 13 documents or blocks of segments (worth 13 of equal size)" in shown
-    assert f"  gate              {found['gate']['value']:.2f}" in shown
+    assert f"  this gate               {found['gate']['value']:.2f}" in shown
     renamed = shell(f"gate check gate.json -e x=a.jsonl y=b.jsonl --judge x --judge y {SIDES} -f json")
     assert json.loads(renamed.out)["gate"] == found["gate"]
 
@@ -563,21 +563,21 @@ def test_bad_input_is_named(shell: Shell, line: str, files: dict[str, list[str]]
 
 # --- on paper
 
-BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leaving all as it was: edit nothing"
+BEATS, LOSES = "the gate is better than keeping no edit", "the gate is WORSE than keeping no edit"
 
 
 @pytest.mark.parametrize(
     ("over_never", "over_always", "told"),
     [
-        ((2, 1, 3), (0, -1, 1), [BEATS, "no difference is shown between the gate and accepting all"]),
-        ((-2, -3, -1), (0, None, None), [LOSES, "the gate does the same as accepting all"]),
+        ((2, 1, 3), (0, -1, 1), [BEATS, "the gate may be better or worse than keeping every edit"]),
+        ((-2, -3, -1), (0, None, None), [LOSES, "the gate does the same as keeping every edit"]),
         (
             (2, None, None),
             (0.5, 0.1, 1),
             [
-                "it is not known whether the gate beats leaving all as it was: the edits are of too few documents, or "
-                "all alike",
-                "the gate beats accepting all",
+                "it is unknown whether the gate is better than keeping no edit: the edits are from too few documents, "
+                "or all alike",
+                "the gate is better than keeping every edit",
             ],
         ),
     ],

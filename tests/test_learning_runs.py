@@ -98,11 +98,11 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     preferences(shell, *[f"{number}\t{'same' if number % 7 == 0 else said[number % 2]}" for number in range(60)])
     done = calibrated(shell)
     assert done.code == 0, done.err
-    assert "no requests needed: the run's own ratings are stored" in done.err
-    assert done.err.splitlines()[0] == "mtagent: 60 of 60 edits of first, labelled ones"
-    worth, next_command = done.err.splitlines()[-2:]
-    assert worth.startswith("mtagent: gate.json is worth +")
-    assert worth.endswith("the gate beats leaving all as it was; the gate beats accepting all")
+    assert "no model is called, because the run's own ratings are stored" in done.err
+    assert done.err.splitlines()[0] == "mtagent: learning from 60 of the 60 edits of run first, those with a label"
+    never, always, next_command = done.err.splitlines()[-3:]
+    assert never.startswith("  the gate is better than keeping no edit (+")
+    assert always.startswith("  the gate is better than keeping every edit (+")
     assert next_command == (
         "mtagent: next, repeat the command that made first, with --calibration gate.json and another -o"
     )
@@ -129,25 +129,29 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     done = calibrated(shell, "--decisions -o decided.json")
     assert (done.code, done.err.splitlines()[0]) == (
         0,
-        "mtagent: decisions on edited texts of first: 50 of 60 needed: 25 accepted, 25 rejected",
+        "mtagent: learning from your decisions on 50 edited texts (25 accepted, 25 rejected) of run first; 60 are "
+        "recommended",
     )
-    assert "no requests needed: the run's own ratings are stored" in done.err
+    assert "no model is called, because the run's own ratings are stored" in done.err
     made, other = read(shell.folder / "decided.json"), read(shell.folder / "gate.json")
     assert made.gain == other.gain
     assert (made.human, [source.option for source in made.data]) == ("decisions", ["--run", "--decisions"])
     assert shell("revert first", *map(str, range(30)), "--undo").code == 0
     few = calibrated(shell, "--decisions -o none.json").last
-    assert "20 of 60 needed: 10 accepted, 10 rejected; at least 30 are needed to learn from" in few
+    assert "20 edited texts (10 accepted, 10 rejected); at least 30 are needed to learn from; 60 are recommended" in few
     assert few.endswith("Go on with `mtagent review first`")
     assert shell("revert first", *map(str, range(30, 50)), "--undo").code == 0
-    assert "0 of 60 needed: 0 accepted, 0 rejected" in calibrated(shell, "--decisions -o none.json").last
+    assert "0 edited texts (0 accepted, 0 rejected)" in calibrated(shell, "--decisions -o none.json").last
 
 
 def test_a_sample_of_the_labelled_edits_is_learnt_from(shell: Shell) -> None:
     run(shell)
     preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(50)])
     done = calibrated(shell, "--human labels.tsv --sample 40 -o gate.json")
-    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
+    assert (done.code, done.err.splitlines()[0]) == (
+        0,
+        "mtagent: learning from 40 of the 60 edits of run first, those with a label",
+    )
     made = read(shell.folder / "gate.json")
     assert made.gain is not None
     assert made.gain.calibrated_on == 40
@@ -177,7 +181,7 @@ def test_too_few_decisions_on_a_run_without_judges_are_told_in_one_go(shell: She
     run(shell, *[edited(number, judged=None) for number in range(60)])
     assert shell("accept first 2 4").code == 0
     last = calibrated(shell, "--decisions -o gate.json").last
-    assert "2 of 60 needed: 2 accepted, 0 rejected; at least 30 are needed to learn from" in last
+    assert "2 edited texts (2 accepted, 0 rejected); at least 30 are needed to learn from" in last
     assert "; and no judge has rated its edits: name judges with --judge, as in `--judge pairwise --model" in last
 
 
@@ -210,7 +214,10 @@ def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes
     run(shell, *(edited(number, judged=None) for number in range(60)))
     preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(40)])
     done = calibrated(shell, "--judge rules --human labels.tsv -o gate.json --force")
-    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
+    assert (done.code, done.err.splitlines()[0]) == (
+        0,
+        "mtagent: learning from 40 of the 60 edits of run first, those with a label",
+    )
     assert "mtagent: 40 edits judged, 0 failed; 0 calls" in done.err
     again = calibrated(shell, "--judge rules --human labels.tsv -o again.json")
     assert "40 of 40 segments are done" in again.err
@@ -421,7 +428,7 @@ def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: She
     table = text(learnt)
     assert "\nteacher     gemba-da|model:small|" in table
     extent = "60 edits of 30 documents or blocks of segments (worth 30 of equal size)"
-    assert f"held out: {extent}, teacher's score with 95 % interval" in table
+    assert f"tested on edits that it did not learn from: {extent};\nteacher's score with 95 % interval:" in table
     assert "human" not in table
 
 
@@ -483,7 +490,9 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
     rows = {line.split("  ")[0]: line.split()[-5] for line in done.lines[1:6]}
     judges = {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160"}
     assert rows == judges | {"reserve": "0–3", "total": "400–403"}
-    assert done.last.startswith("mtagent: 40 of 60 edits of first, sampled by size. Nothing was sent")
+    assert done.last.startswith(
+        "mtagent: learning from 40 of the 60 edits of run first, drawn evenly by size. Nothing was sent"
+    )
     assert list(shell.runs()) == ["first"]
 
 

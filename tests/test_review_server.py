@@ -449,7 +449,7 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
             few, enough = await said(20), await said(240)
     assert "cannot learn from the decisions yet" in few["words"]
     assert "at least 30 are needed" in few["words"]
-    assert "the gate is worth more than keeping all or none" in enough["words"]
+    assert "a gate can learn to choose better than keeping every edit or no edit" in enough["words"]
     assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
 
 

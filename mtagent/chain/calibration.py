@@ -384,6 +384,11 @@ class Calibration(Record):
         return self.human.startswith("teacher ")
 
     @property
+    def is_decided(self) -> bool:
+        """Whether the labels are people's decisions in a review."""
+        return self.human == "decisions"
+
+    @property
     def threshold(self) -> float | None:
         """The threshold for error-free texts, if there is one."""
         return self.error_free.threshold if self.error_free else None

@@ -36,6 +36,7 @@ from mtagent.cli.options import (
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
+from mtagent.text.amounts import counted
 from mtagent.text.masking import MASK
 
 if TYPE_CHECKING:
@@ -247,7 +248,14 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         write(calibration, output)
     gain = calibration.gain
     if config is not None and gain is not None and gain.held_out is not None:
-        say(f"mtagent: {output or 'the gate'} is worth {text.worth(gain.held_out)}")
+        unit = "; an accepted edit counts 1, a rejected one -1" if options["decisions"] else ""
+        say(f"mtagent: what this gate does with edits that it did not learn from (with 95 % intervals{unit}):")
+        for line in text.meaning(gain.held_out):
+            say(f"  {line}")
+        lead = gain.held_out.lead
+        if options["decisions"] and (lead.low is None or lead.low <= 0):
+            review_command = f"mtagent review {shlex.quote(options['runs'][0])}"
+            say(f"mtagent: more decisions show whether the gate is better: `{review_command}`, then calibrate again")
     if config is not None and gain is not None and output not in (None, STANDARD):
         _print_next_command(config, output, options)
     if has_failed:
@@ -329,7 +337,7 @@ def _judge_run(
 ) -> tuple[JudgedData, bool]:
     """The edits of a chain run as judges and people (or a teacher) see them, and whether a judge failed for one."""
     from mtagent.jobs.inputs import files_named
-    from mtagent.learning.runs import edits_to_judge, judge_edits, of_chains, of_own_gate
+    from mtagent.learning.runs import EDITED_TEXT, edits_to_judge, judge_edits, of_chains, of_own_gate
 
     name = _name_of_run(options)
     teacher, human = options["teacher"], options["human"]
@@ -343,22 +351,24 @@ def _judge_run(
     _refuse_output(output, force, inputs)
     labels = _labels_of_run(config, name, options)
     edits = edits_to_judge(config, name, labels, sample=options["sample"], seed=options["seed"], lp=options["lp"])
-    extent = f"{len(edits.pairs)} of {edits.total} edits of {name}, "
-    extent += "sampled by size" if labels is None else "labelled ones"
+    kind = "drawn evenly by size" if labels is None else "those with a label"
+    extent = f"learning from {len(edits.pairs)} of the {edits.total} edits of run {name}, {kind}"
     if options["decisions"]:
-        extent = f"decisions on edited texts of {name}: {edits.progress}"
+        extent = f"learning from your decisions on {edits.progress} of run {name}{edits.recommended}"
     if edits.refused:
-        extent += f"; {edits.refused} more were refused by the guards"
+        extent += f". The gate never sees {counted(edits.refused, 'edit')} that the guards refused"
     if options["dry_run"]:
         _print_estimate(config, edits, teacher)
         say(f"mtagent: {extent}. Nothing was sent; stored replies are used again without cost.")
         sys.exit()
     if not quiet:
         say(f"mtagent: {extent}")
+        if options["decisions"]:
+            say(f"mtagent: {EDITED_TEXT}")
     if labels is not None and not config.judges:
         data = of_own_gate(edits)
         if not quiet:
-            say("mtagent: no requests needed: the run's own ratings are stored")
+            say("mtagent: no model is called, because the run's own ratings are stored")
         return data, False
     states = ("judged", "failed")
     with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, states=states) as progress:
@@ -392,6 +402,8 @@ def _print_next_command(config: Config, output: Path, options: Mapping[str, Any]
     if not run.command or not is_repeatable:
         say(f"mtagent: next, repeat the command that made {run.name}, with {shlex.join(words)} and another -o")
         return
+    new_name = _unused_name(options["store"], run.name)
+    words += ["--name", new_name]
     command_name, *given = run.command
     left_out = {"--judge": "judge", "--judge-model": "judge_model"}
     next_words = [command_name]
@@ -402,14 +414,26 @@ def _print_next_command(config: Config, output: Path, options: Mapping[str, Any]
                 words += ["-o", _unused(output_name)]
         elif option_name not in _OF_ONE_RUN and option_name not in {left_out[name] for name in more}:
             next_words += group
-    say("mtagent: next, have this gate decide on all texts:")
+    say("mtagent: next, let this gate decide on all texts:")
     say(f"  mtagent {shlex.join([*next_words, *words])}")
     if options["decisions"]:
-        export = f"mtagent decide {shlex.quote(run.name)} --export decisions.jsonl"
-        say(
-            f"mtagent: then take your decisions along, as far as texts and edits are the same: `{export}`, "
-            "`mtagent decide NEW_RUN --import decisions.jsonl`"
-        )
+        log = "decisions.jsonl"
+        if Path(log).exists():
+            log = _unused(log)
+        say("mtagent: then take your decisions along to the new run, as far as its texts and edits are the same:")
+        say(f"  mtagent {shlex.join(['decide', run.name, '--export', log])}")
+        say(f"  mtagent {shlex.join(['decide', new_name, '--import', log])}")
+
+
+def _unused_name(store: Path | None, run: str) -> str:
+    """A name like that of ``run`` that no stored run has."""
+    with existing_store(store) as opened:
+        names = {stored.name for stored in opened.runs()}
+    for number in count(2):
+        name = f"{run}-{number}"
+        if name not in names:
+            return name
+    raise AssertionError
 
 
 def _unused(output: str) -> str:

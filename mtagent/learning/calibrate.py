@@ -603,8 +603,8 @@ def few_groups(found: Effect) -> Iterator[str]:
     """A warning if the intervals of an effect rest on too few groups."""
     if found.effective_groups < FEWEST_GROUPS:
         yield (
-            f"the figures are of {found.items} edits that are worth {found.effective_groups:.0f} documents of equal "
-            f"size: with fewer than {FEWEST_GROUPS} the intervals are too narrow; add other documents"
+            f"the {found.items} edits come from too few documents (they count as {found.effective_groups:.0f} of equal "
+            f"size; {FEWEST_GROUPS} are enough), so the intervals are too narrow: add edits from other documents"
         )
 
 

@@ -136,6 +136,9 @@ def _is_refused(step: Step) -> bool:
     return step.verdict == "rejected" and step.cause.kind in ("guards", "lines")
 
 
+EDITED_TEXT = "an edited text is what one stage made of a segment; it counts once all its edits are decided on"
+
+
 class RunEdits(NamedTuple):
     """Edits of a run that a gate decides on, as pairs; with ``labels`` those that people labelled."""
 
@@ -149,14 +152,20 @@ class RunEdits(NamedTuple):
 
     @property
     def progress(self) -> str:
-        """How many edited texts people have decided on: ``31 of 200 needed: 12 accepted, 19 rejected``."""
+        """How many edited texts people have decided on: ``31 edited texts (12 accepted, 19 rejected)``."""
         gains = [pair.label.gain or 0.0 for pair in self.pairs]
         accepted = sum(gain > 0 for gain in gains)
         rejected = sum(gain < 0 for gain in gains)
-        words = f"{len(gains)} of {min(SAMPLE, self.total)} needed: {accepted} accepted, {rejected} rejected"
+        words = f"{accepted} accepted, {rejected} rejected"
         if accepted + rejected < len(gains):
             words += f", {len(gains) - accepted - rejected} as much accepted as rejected"
-        return words
+        return f"{counted(len(gains), 'edited text')} ({words})"
+
+    @property
+    def recommended(self) -> str:
+        """How many edited texts should be decided; empty if as many are."""
+        enough = min(SAMPLE, self.total)
+        return f"; {enough} are recommended" if len(self.pairs) < enough else ""
 
 
 def edits_to_judge(
@@ -220,16 +229,13 @@ def _too_few(run_edits: RunEdits, config: Config) -> str:
     labels = run_edits.labels
     if labels is not None and labels.are_decisions:
         message = (
-            f"run {run_edits.run!r}: decisions on edited texts: {run_edits.progress}; at least {FEWEST_PAIRS} are "
-            "needed to learn from"
+            f"run {run_edits.run!r}: you have decided on {run_edits.progress}; at least {FEWEST_PAIRS} are needed to "
+            f"learn from{run_edits.recommended}"
         )
         if run_edits.total < FEWEST_PAIRS:
-            message += f", and the run edited only {run_edits.total}: make a run of more texts"
+            message += f". The run edited only {run_edits.total}: make a run of more texts"
         else:
-            message += (
-                ". A text counts once all edits that a stage made in it are decided on. Go on with "
-                f"`mtagent review {shlex.quote(run_edits.run)}`"
-            )
+            message += f" ({EDITED_TEXT}). Go on with `mtagent review {shlex.quote(run_edits.run)}`"
     else:
         content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
         if run_edits.refused:

@@ -46,6 +46,8 @@ def text(calibration: Calibration, *, details: bool = False) -> str:
     if calibration.is_taught:
         who, _, label = calibration.human.partition(" ")
         score = "teacher's score"
+    elif calibration.is_decided:
+        score = "people's decisions (accepted 1, rejected -1)"
     lines.append(f"{who:<12}{', '.join([label, *calibration.pairs, *calibration.domains])}")
     lines.append(f"made        {calibration.date} by mtagent {calibration.version}, seed {calibration.seed}")
     lines += _left_out(calibration.left_out)
@@ -71,7 +73,7 @@ def check_text(name: str, check: GateCheck) -> str:
             f"gains {pilot.drift:+.2f} of people's standard deviations on average"
         )
     effect = check.effect
-    lines.append(f"{_extent(effect)}, human score with 95 % interval")
+    lines.append(f"{_extent(effect)}; human score with 95 % interval:")
     return "\n".join([*lines, *effect_lines(effect)])
 
 
@@ -111,49 +113,53 @@ def _extent(effect: Effect) -> str:
 
 def effect_lines(effect: Effect) -> Iterator[str]:
     """The effect of a gate, compared with never and always accepting, each judge alone and the oracle."""
-    rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
+    rows = [("keep no edit", figure(effect.never)), ("keep every edit", figure(effect.always))]
     for judge, value in effect.alone.items():
-        name = f"{judge} alone" if len(effect.alone) > 1 else "any better rating"
+        name = f"{judge} alone" if len(effect.alone) > 1 else "keep if rated better"
         rows.append((name, figure(value)))
-    rows.append(("gate", figure(effect.gate)))
-    rows.append(("oracle", figure(effect.oracle)))
-    rows.append(("gate over never", figure(effect.over_never, signed=True)))
-    rows.append(("gate over always", figure(effect.over_always, signed=True)))
-    rows.append(("of the headroom", figure(effect.headroom, percent=True)))
-    rows.append(("accepted", figure(effect.accepted, percent=True)))
+    rows.append(("this gate", figure(effect.gate)))
+    rows.append(("best possible", figure(effect.oracle)))
+    rows.append(("gate minus no edit", figure(effect.over_never, signed=True)))
+    rows.append(("gate minus every edit", figure(effect.over_always, signed=True)))
+    rows.append(("share of possible gain", figure(effect.headroom, percent=True)))
+    rows.append(("edits kept", figure(effect.accepted, percent=True)))
     rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
-    rows.append(("harmful refused", figure(effect.harmful_refused, percent=True)))
+    rows.append(("harmful edits refused", figure(effect.harmful_refused, percent=True)))
     for line in tables_as_text([Table("", (), tuple(rows), labels=2)]).split("\n"):
         yield f"  {line}"
     for line in verdict(effect):
         yield f"  {line}"
 
 
-def verdict(effect: Effect) -> Iterator[str]:
-    """Whether the gate beats never accepting and always accepting, in words."""
+def verdict(effect: Effect, *, numbers: bool = False) -> Iterator[str]:
+    """Whether the gate is better than keeping no edit, and than keeping every edit; ``numbers``: also by how much."""
     rivals = (
-        ("leaving all as it was", effect.over_never, ": edit nothing"),
-        ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),
+        ("keeping no edit", effect.over_never, ""),
+        ("keeping every edit", effect.over_always, "; --gate guards keeps every edit that does no damage"),
     )
     for name, lead, hint in rivals:
+        shown = f" ({figure(lead, signed=True)})" if numbers else ""
         if lead.value == 0 and lead.low == lead.high:
             yield f"the gate does the same as {name}"
         elif lead.low is None or lead.high is None:
-            yield f"it is not known whether the gate beats {name}: the edits are of too few documents, or all alike"
+            reason = "the edits are from too few documents, or all alike"
+            yield f"it is unknown whether the gate is better than {name}{shown}: {reason}"
         elif lead.low > 0:
-            yield f"the gate beats {name}"
+            yield f"the gate is better than {name}{shown}"
         elif lead.high < 0:
-            yield f"the gate LOSES to {name}{hint}"
+            yield f"the gate is WORSE than {name}{shown}{hint}"
         else:
-            yield f"no difference is shown between the gate and {name}"
+            yield f"the gate may be better or worse than {name}{shown}"
 
 
-def worth(effect: Effect) -> str:
-    """The quality of a gate, in a line."""
-    lead = figure(effect.lead, signed=True)
-    share = figure(effect.headroom, percent=True)
-    verdicts = "; ".join(verdict(effect))
-    return f"{lead} over the better of never and always, {share} of what an oracle gains; {verdicts}"
+def meaning(effect: Effect) -> Iterator[str]:
+    """What a gate does, in a few lines for people who read no table."""
+    kept = figure(effect.accepted, percent=True)
+    good_kept = figure(effect.good_kept, percent=True)
+    harmful_refused = figure(effect.harmful_refused, percent=True)
+    yield f"it keeps {kept} of all edits, and {good_kept} of the good ones"
+    yield f"it refuses {harmful_refused} of the harmful edits"
+    yield from verdict(effect, numbers=True)
 
 
 def _sources(sources: Sequence[Source], *, details: bool = False) -> Iterator[str]:
@@ -172,11 +178,13 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     for judge in gain.judges:
         terms += _terms(judge)
     yield f"gain        {' '.join(terms)}"
-    yield f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}"
+    yield "            an edit is kept if this is above 0"
+    yield f"            learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}"
     yield f"chances     scale {gain.scale:.3g}, tie band {gain.tie_band:.3g}, bias {gain.bias:+.3g}"
     effect = gain.held_out
     if effect is not None:
-        yield f"held out: {_extent(effect)}, {score} with 95 % interval"
+        yield f"tested on edits that it did not learn from: {_extent(effect)};"
+        yield f"{score} with 95 % interval:"
         yield from effect_lines(effect)
     tables = []
     if gain.learning:
@@ -205,8 +213,11 @@ def _learning_table(points: Sequence[LearningPoint]) -> Table:
     for point in points:
         headroom = "-" if point.headroom is None else f"{point.headroom:.0%}"
         rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom))
-    note = f"lead over the better of never and always, held out; means of {points[0].draws} draws"
-    return Table("how many edits it takes", ("edits", "lead", "headroom"), tuple(rows), note, labels=0)
+    note = (
+        "better by: than keeping every edit or no edit, whichever is better; share: of the possible gain; means of "
+        f"{points[0].draws} draws"
+    )
+    return Table("how many edits it takes", ("edits", "better by", "share"), tuple(rows), note, labels=0)
 
 
 def _promises_table(gain: ExpectedGain) -> Table | None:
@@ -253,7 +264,7 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
     yield (f"            chosen on {error_free.calibrated_on} texts; reached in {error_free.reached:.0%} of resamples")
     labels = error_free.held_out
     if labels is not None:
-        yield f"held out: {labels.items} texts of {labels.groups} documents or blocks of segments"
+        yield f"tested on the other half: {labels.items} texts of {labels.groups} documents or blocks of segments"
         yield f"  {'error-free texts':<18} {figure(labels.error_free, percent=True)}"
         yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"

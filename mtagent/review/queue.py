@@ -531,21 +531,24 @@ def gate_data(store: Store, name: str) -> PlainData:
     numbers = f"{lead.value:+.2f}"
     if lead.low is not None:
         numbers += f", {lead.low:+.2f} to {lead.high:+.2f}"
-    scale = "where an edit that you want counts 1 and one that you do not want -1"
+    scale = "an edited text that you accept counts 1, one that you reject -1"
     if lead.low is None or lead.low <= 0:
-        outlook = "it does not seem so" if needed is None else f"about {needed:,} would show it"
+        outlook = "More decisions do not seem to change that."
+        if needed is not None:
+            outlook = f"About {needed:,} edited texts would show it."
         words = (
-            f"From {edits:,} edits it cannot be told whether a gate that learns from them is worth more than keeping "
-            f"all or none ({numbers}, {scale}): {outlook}."
+            f"Your decisions on {counted(edits, 'edited text')} do not show that a gate is better than keeping every "
+            f"edit or no edit (difference {numbers}; {scale}). {outlook}"
         )
         return {"words": words, "commands": []}
     words = (
-        f"Learnt from {edits:,} edits, the gate is worth more than keeping all or none ({numbers} an edit, {scale}). "
-        "It can decide on the rest; the ratings are stored, so that it costs nothing:"
+        f"From your decisions on {counted(edits, 'edited text')} a gate can learn to choose better than keeping every "
+        f"edit or no edit (difference {numbers}; {scale}). It can then decide on all other texts. The ratings are "
+        "stored, so this costs nothing:"
     )
     commands = [
         f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json",
-        "# it prints the next command, which has this gate decide on all texts",
+        "# it prints the next command, which lets this gate decide on all texts",
     ]
     return {"words": words, "commands": commands}
 
