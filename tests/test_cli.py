@@ -132,7 +132,8 @@ def test_an_option_that_does_nothing_offline_is_named(option: str, warning: str,
     assert ("--budget has no effect" in rated) == (option == "--budget 2")
 
 
-SWAPPED = "en.txt: the languages of es-en seem to be swapped; check -l"
+CHECK_LANGUAGES = "; check the languages (-l, or those in the file)"
+SWAPPED = f"en.txt: the languages of es-en seem to be swapped{CHECK_LANGUAGES}"
 
 
 @pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
@@ -148,15 +149,12 @@ def test_swapped_languages_are_noticed(shell: Shell) -> None:
     assert SWAPPED in shell("translate -s en.txt -l es-en --translator command:cat --stages t").err
     for number, (files, message) in enumerate(
         (
-            ("-s en.txt -t en.txt -l es-en", "en.txt: the sources seem to be in English, not in Spanish; check -l"),
-            (
-                "-s en.txt -t en.txt -l en-es",
-                "en.txt: the translations seem to be in English, not in Spanish; check -l",
-            ),
-            ("-s es.txt -t en.txt -l de-en", "es.txt: the sources seem to be in Spanish, not in German; check -l"),
+            ("-s en.txt -t en.txt -l es-en", "en.txt: the sources seem to be in English, not in Spanish"),
+            ("-s en.txt -t en.txt -l en-es", "en.txt: the translations seem to be in English, not in Spanish"),
+            ("-s es.txt -t en.txt -l de-en", "es.txt: the sources seem to be in Spanish, not in German"),
         )
     ):
-        assert message in shell(f"postedit {files} --name other-{number}").err
+        assert message + CHECK_LANGUAGES in shell(f"postedit {files} --name other-{number}").err
 
 
 @pytest.mark.loopback
@@ -169,7 +167,7 @@ def test_wrong_languages_cost_nothing_unless_forced(shell: Shell) -> None:
         for line in (f"postedit {files} -o out.txt", f"rate {files} -o out.jsonl"):
             done = shell(line)
             assert (done.code, shell.runs()) == (1, {})
-            assert "the sources seem to be in German, not in English; check -l, or continue with --force" in done.last
+            assert f"in German, not in English{CHECK_LANGUAGES}, or continue with --force" in done.last
         assert server.requests == []
         server.answer = lambda request: Answer("{}", 401)
         shell(f"postedit {files} -o out.txt --force")

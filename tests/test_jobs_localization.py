@@ -325,6 +325,7 @@ def test_options_that_do_not_go_together_are_refused(project: Shell, arguments: 
         ("en.txt", "en.txt: the name tells no format of localization files"),
         ("*.nothing", "*.nothing: no file has such a name"),
         ("app.xlf missing.po", "missing.po: no such file or directory"),
+        ("app.xlf -o app.xlf", "app.xlf: is the input: use --in-place, with --backup to keep a copy"),
         ("app.xlf -o en.txt", "en.txt: already exists; --force replaces it"),
         ("locales --source-lang en -o en.txt/out", "en.txt: is a file; several files are written into a folder"),
         ("locales --source-lang en --in-place --lock=no/a.lock", "no/a.lock: the folder no does not exist"),
@@ -556,9 +557,19 @@ def test_a_text_with_broken_tags_is_not_written_and_is_accounted(project: Shell,
     new = targets(project.folder / "out.xlf")
     for unit_id, reason in not_written.items():
         assert new[unit_id] is None
-        assert f"many.xlf:{lines[unit_id]}: '{unit_id}' keeps its old target: the new one {reason}" in done.err
-    assert f"{12 - len(not_written)} of 12 units have a new target; {len(not_written)} keep the old one" in done.err
+        assert f"many.xlf:{lines[unit_id]}: '{unit_id}' is not changed: the new target {reason}" in done.err
+    assert f"{12 - len(not_written)} of 12 units have a new target; {len(not_written)} are not changed" in done.err
     etree.parse(project.folder / "out.xlf")
+
+
+def test_a_text_that_is_too_long_is_not_called_one_without_a_placeholder(project: Shell) -> None:
+    unit = '<trans-unit id="a" maxwidth="5" size-unit="char"><source>Bye!</source></trans-unit>'
+    text = f"{XLIFF.partition('<trans-unit')[0]}{unit}</body></file></xliff>"
+    (project.folder / "a.xlf").write_text(text, encoding="utf-8")
+    done = project("translate a.xlf -o b.xlf --translator", "command:sed s/Bye/Hasta.luego/")
+    assert "mtagent: longer than max_length: a" in done.err
+    assert "placeholders" not in done.err
+    assert "1 is not changed, because its new target cannot be written" in done.err
 
 
 def test_a_translation_without_a_placeholder_is_not_written(project: Shell) -> None:
@@ -569,7 +580,7 @@ def test_a_translation_without_a_placeholder_is_not_written(project: Shell) -> N
     done = project("translate a.xlf -o b.xlf --translator", "command:sed -e s/.name./you/ -e s/Bye/Adiós/")
     assert done.code == 0, done.err
     assert targets(project.folder / "b.xlf") == {"a": None, "b": "¡Adiós!"}
-    reason = "a.xlf:3: 'a' keeps its old target: the new one would break the program: placeholders: {name} is missing"
+    reason = "a.xlf:3: 'a' is not changed: the new target would break the program: placeholders: {name} is missing"
     assert reason in done.err
 
 
@@ -609,7 +620,7 @@ def test_no_broken_tag_reaches_a_real_file_and_a_second_run_with_the_lock_asks_n
         else:
             etree.parse(path)
     assert changed >= 20
-    assert "keep the old one, because the new one cannot be written" in remarks
+    assert "not changed, because their new target cannot be written" in remarks
     for options, paths in groups.items():
         again = project(f"postedit --in-place --lock --force{options}", *with_model(shaking), *paths)
         assert "nothing to process; no model was called" in again.err, again.err
@@ -731,7 +742,7 @@ def test_frozen_fails_while_a_text_is_new_or_changed(project: Shell) -> None:
     assert (done.code, "4 texts new or changed since mtagent.lock was written" in done.err) == (1, True)
     assert project("postedit --source-lang en --in-place --lock locales").code == 0
     done = project("postedit --frozen locales")
-    assert (done.code, "all texts match mtagent.lock" in done.err) == (0, True)
+    assert (done.code, "no text is new or changed since mtagent.lock was written" in done.err) == (0, True)
     edit(project.folder / "locales" / "es" / "app.po", 'msgid "Hello big world."', 'msgid "Hello small world."')
     done = project("postedit --frozen locales")
     assert (done.code, "locales/es/app.po:11: 'Hello small world.' is new or changed" in done.err) == (1, True)
@@ -746,7 +757,7 @@ def test_frozen_names_the_way_out_for_texts_that_nothing_translates(locked: Shel
     done = locked("postedit --frozen app.xlf locales --base-url http://127.0.0.1:9/v1 --model m")
     assert (done.code, "1 text new or changed since mtagent.lock was written" in done.last) == (1, True), done.err
     done = locked("postedit --frozen app.xlf locales --not new")
-    assert (done.code, "all texts match mtagent.lock" in done.err) == (0, True), done.err
+    assert (done.code, "no text is new or changed since mtagent.lock was written" in done.err) == (0, True), done.err
 
 
 def test_frozen_fails_for_a_text_without_a_target_that_the_file_could_not_hold(project: Shell) -> None:
@@ -755,7 +766,7 @@ def test_frozen_fails_for_a_text_without_a_target_that_the_file_could_not_hold(p
         f"{XLIFF.partition('<trans-unit')[0]}{units}</body></file></xliff>", encoding="utf-8"
     )
     done = project("translate a.xlf --in-place --lock --translator", "command:sed -e s/.name./you/")
-    assert "'a' keeps its old target" in done.err
+    assert "'a' is not changed" in done.err
     done = project("translate a.xlf --frozen --translator cat")
     assert (done.code, "a.xlf:3: 'a' is new or changed" in done.err) == (1, True), done.err
     assert "1 text without a target, because the file could not hold the new one" in done.last
@@ -833,6 +844,24 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+def test_a_text_that_failed_here_keeps_the_line_that_another_process_has_written_meanwhile(project: Shell) -> None:
+    path, file = project.folder / "mtagent.lock", project.folder / "es.po"
+    slow, quick = Lock(path), Lock(path)
+    quick.update(file, ["a", "b"], {"a": hashes_of("a", "quick"), "b": hashes_of("b", "quick")}, ())
+    quick.write()
+    slow.update(file, ["a", "b"], {"b": hashes_of("b", "slow")}, {"a"})
+    slow.write()
+    slow.update(file, ["b"], {}, ())  # the text is gone, and nobody else has noted anything since
+    expected = {
+        "a": [*hashes_of("a", "quick")],
+        "b": [*hashes_of("b", "slow")],
+    }
+    lines = [line.split("\t") for line in project.read("mtagent.lock")[1:]]
+    assert {key: hashes for _, key, *hashes in lines} == expected
+    slow.write()
+    assert [line.split("\t")[1] for line in project.read("mtagent.lock")[1:]] == ["b"]
 
 
 def test_no_line_is_lost_if_several_write_the_lock_file_at_once(project: Shell) -> None:

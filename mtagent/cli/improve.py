@@ -283,6 +283,9 @@ def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
         )
     if localization.into_folder and not localization.in_place and files.output == STANDARD:
         raise click.UsageError("several files need an output folder: name it with -o, or use --in-place")
+    is_input = any(file.path.resolve() == files.output.resolve() for file in localization.files)
+    if is_input and not localization.in_place and not files.force:
+        raise ConfigError(f"{files.output}: is the input: use --in-place, with --backup to keep a copy")
 
 
 def show_stale(localization: LocalizationInputs, config: Config) -> Never:
@@ -307,7 +310,7 @@ def show_stale(localization: LocalizationInputs, config: Config) -> Never:
         )
     if stale:
         sys.exit(1)
-    say(f"mtagent: all texts match {localization.lock}")
+    say(f"mtagent: no text is new or changed since {localization.lock} was written; edits of people don't count")
     sys.exit(0)
 
 
@@ -348,14 +351,14 @@ def show_written(written: Written, *, quiet: bool) -> None:
     for kept in written.kept[:_MOST_LISTED]:
         say(f"mtagent: {kept}")
     if len(written.kept) > _MOST_LISTED:
-        say(f"mtagent: and {len(written.kept) - _MOST_LISTED:,} more keep their old target; --details lists them")
+        say(f"mtagent: and {len(written.kept) - _MOST_LISTED:,} more are not changed; --details lists them")
     if quiet:
         return
     verb = "has" if 1 in (written.changed, written.units) else "have"
     parts = [f"{written.changed:,} of {counted(written.units, 'unit')} {verb} a new target"]
     if written.kept:
-        verb = "keeps" if len(written.kept) == 1 else "keep"
-        parts.append(f"{len(written.kept):,} {verb} the old one, because the new one cannot be written")
+        verb, its = ("is", "its") if len(written.kept) == 1 else ("are", "their")
+        parts.append(f"{len(written.kept):,} {verb} not changed, because {its} new target cannot be written")
     if written.untranslated:
         verb = "is" if written.untranslated == 1 else "are"
         parts.append(f"{written.untranslated:,} {verb} still without one")

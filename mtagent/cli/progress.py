@@ -70,6 +70,7 @@ class Progress:
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
+        self._too_long: list[str] = []  # longer than the segment's max_length
         self._lost_numbers: list[str] = []
         self._empty_translations: list[str] = []
         self._warnings: list[str] = []
@@ -176,12 +177,15 @@ class Progress:
             _write("mtagent: more failed; they are counted, and -v prints each one")
 
     def _note_losses(self, chain: Chain) -> None:
-        """Note the segment if its translation was made here and lacks markup or numbers of the source."""
+        """Note the segment if its translation was made here, and is too long or lacks markup or numbers."""
         for step in chain.steps:
             if step.stage == "translate" and step.verdict == "kept":
                 other_guards = TRANSLATION_GUARDS.keys() - RESTORABLE
                 damages = refusals(chain.segment, chain.text, skip=other_guards)
-                if any(damage.guard in RESTORABLE for damage in damages):
+                guards = {damage.guard for damage in damages}
+                if "max_length" in guards:
+                    self._too_long.append(chain.segment.id)
+                if guards & RESTORABLE - {"max_length"}:
                     self._lost_markup.append(chain.segment.id)
                 if "numbers" in guards_of(step.cause) and lost_numbers(chain.segment, chain.text):
                     self._lost_numbers.append(chain.segment.id)
@@ -259,6 +263,8 @@ class Progress:
                 say(f"mtagent: {line}")
         if self._lost_markup:
             say(f"mtagent: placeholders or tags of the source are missing in: {_list_of(self._lost_markup)}")
+        if self._too_long:
+            say(f"mtagent: longer than max_length: {_list_of(self._too_long)}")
         if self._lost_numbers:
             say(f"mtagent: numbers of the source are missing in: {_list_of(self._lost_numbers)}")
         if self._empty_translations:
@@ -266,7 +272,7 @@ class Progress:
         if counts.failed:
             kept = "failed segments kept their last accepted text"
             if self._failed_empty:
-                kept += f" ({self._failed_empty} had none; their lines are empty)"
+                kept += f" ({self._failed_empty} had none)"
             say(f"mtagent: {kept}; run the same command again to retry only them.")
             self._say_causes()
             if self._failed:  # empty if all of them failed in an earlier session

@@ -16,6 +16,7 @@ from mtagent.formats.documents import shown_id
 from mtagent.formats.files import dumped, parsed_lines, replacing
 from mtagent.records import Severity
 from mtagent.text import table
+from mtagent.text.amounts import counted
 from mtagent.version import __version__
 
 
@@ -127,7 +128,8 @@ def as_junit(checked: Checked) -> str:
             failure = ElementTree.SubElement(case, "failure", type=findings[0].severity, message=_xml(message))
             failure.text = _xml("\n".join(map(str, findings)))
         if count > len(by_unit):
-            ElementTree.SubElement(suite, "testcase", classname=file, name=f"{count - len(by_unit)} other translations")
+            others = counted(count - len(by_unit), "other translation")
+            ElementTree.SubElement(suite, "testcase", classname=file, name=others)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -119,7 +119,7 @@ def _fixed_part(pattern: Path) -> Path:
 
 
 class KeptTarget(NamedTuple):
-    """A unit whose new text cannot be written, so that it keeps its target."""
+    """A unit that stays as it is, because its new text cannot be written."""
 
     path: Path
     line: int
@@ -128,7 +128,7 @@ class KeptTarget(NamedTuple):
 
     def __str__(self) -> str:
         unit_id = self.segment_id.removeprefix(f"{self.path}#")
-        return f"{self.path}:{self.line}: {shown_id(unit_id)} keeps its old target: the new one {self.reason}"
+        return f"{self.path}:{self.line}: {shown_id(unit_id)} is not changed: the new target {self.reason}"
 
 
 @dataclass

@@ -44,6 +44,7 @@ class Lock:
         self._updated: set[str] = set()
         if path.exists():
             self._read()
+        self._in_file = _copied(self._hashes)  # as this process has last read or written it
 
     def _read(self) -> None:
         for line in lines_of(self.path):
@@ -116,16 +117,27 @@ class Lock:
                 self._updated.add(self._name(file))
 
     def write(self) -> None:
-        """Write the lock file, sorted by file and id. What another process has noted of other files stays."""
+        """Write the lock file, sorted by file and id. What another process has noted of other texts stays."""
         with _one_at_a_time(self.path):
             hashes = dict(Lock(self.path)._hashes)
             for name in self._updated:
-                hashes[name] = self._hashes[name]
+                hashes[name] = self._hashes[name] | self._noted_by_others(name, hashes.get(name, {}))
             lines = []
             for file, keys in sorted(hashes.items()):
                 for key, known in sorted(keys.items()):
                     lines += ["\t".join((file, key, *hashes)) + "\n" for hashes in sorted(known)]
             write_pieces(self.path, f"{HEADER}\n", lines)
+        self._in_file = _copied(hashes)
+
+    def _noted_by_others(self, name: str, now: Mapping[str, set[LockedHashes]]) -> dict[str, set[LockedHashes]]:
+        """What is ``now`` in the lock file for texts that another process has finished, and this one hasn't."""
+        before, own = self._in_file.get(name, {}), self._hashes[name]
+        noted = {}
+        for key, known in now.items():
+            is_own_news = key in own and own[key] != before.get(key)
+            if known != before.get(key) and not is_own_news:
+                noted[key] = known
+        return noted
 
     def _name(self, file: Path) -> str:
         """The file as seen from the folder of the lock file, with slashes on every system."""
@@ -133,6 +145,13 @@ class Lock:
             name = os.path.relpath(file.resolve(), self.path.resolve().parent)
             self._names[file] = Path(name).as_posix().translate(_ESCAPES)
         return self._names[file]
+
+
+def _copied(hashes: Mapping[str, Mapping[str, set[LockedHashes]]]) -> dict[str, dict[str, set[LockedHashes]]]:
+    copied = {}
+    for file, by_key in hashes.items():
+        copied[file] = {key: set(known) for key, known in by_key.items()}
+    return copied
 
 
 @contextmanager

@@ -737,6 +737,6 @@ def refuse_wrong_languages(check: LanguageCheck, path: Path | None, config: Conf
         return
     where = "" if path is None else f"{path}: "
     if config.offline:
-        logger.warning("%s%s; check -l", where, check.fault)
+        logger.warning("%s%s; check the languages (-l, or those in the file)", where, check.fault)
         return
-    raise ConfigError(f"{where}{check.fault}; check -l, or continue with --force")
+    raise ConfigError(f"{where}{check.fault}; check the languages (-l, or those in the file), or continue with --force")
