@@ -317,4 +317,4 @@ def test_what_it_takes_lies_between_all_skipped_and_none(shell: Shell, panel: st
     shown = shell(
         f"estimate -s s.txt -t t.txt -l en-es --base-url {panel} --prices p.toml --triage gemba-da --triage-above 80"
     )
-    assert "triage: low, it skips every text; high, it skips none" in shown.out
+    assert "triage: skips every text (low) or none (high)" in shown.out

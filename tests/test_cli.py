@@ -313,6 +313,9 @@ def test_the_demo_needs_no_model(shell: Shell) -> None:
     done = shell("demo")
     assert done.code == 0
     assert "No model was called" in done.out
+    head, _, postedit, *_ = done.out[done.out.index("\nstage ") + 1 :].splitlines()
+    assert "edits  edits kept" in head
+    assert postedit.split()[5:7] == ["31", "30"], "of 31 proposed edits 30 were kept"
     assert shell.runs() == {}
 
 

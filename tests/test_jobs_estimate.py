@@ -403,7 +403,7 @@ def test_what_costs_something_and_what_does_not(options: str, row: str, files: S
             "--model gpt-4o-mini",
             [
                 *("low: no error is found", "high: every stage edits", "not included: reasoning tokens"),
-                *("questions to judges about doubtful edits", "lets a run finish that needs nothing else"),
+                *("questions to judges about doubtful edits", "a run finishes, if it needs nothing else"),
                 *("tokens: counted with o200k", "prices: the public list prices"),
             ],
         ),

@@ -399,8 +399,8 @@ STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="Stages to run: a list of translate,rerank,postedit,proofread, or their letters: tpp (the three without "
-        "rerank), tp, t-pr, pe, pr, rpp.  "
+        help="Stages to run: a list of translate,rerank,postedit,proofread, or short: tpp (translate, postedit, "
+        "proofread), tp, t-pr, pe, pr, rpp.  "
         "[default: tpp, without t if there is a translation, with r if there are candidates; offline: pe]",
     ),
     option(CHAIN, "--preset", help="Preset of settings to use. paper: as in the papers, with the gate none."),

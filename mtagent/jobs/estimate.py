@@ -651,19 +651,19 @@ def _larger(usage: Usage, other: Usage) -> Usage:
     )
 
 
-LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
+LOW = "low: no error is found, replies are as short as possible, repeated parts of prompts are read from the cache"
 HIGH = (
-    "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is read "
-    "from a cache, and all is written to one if that costs more"
+    "high: every stage edits, every error without a suggestion needs a call to fix it, the gate judges every text, "
+    "nothing is read from a cache, and all input is written to one if that costs more"
 )
 LIKELY = (
-    "likely: half of the texts have errors, and need the geometric mean of the fewest and the most calls; "
-    "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache (without "
-    "--cache-control, long prompts are only written to it where that costs extra)"
+    "likely: half of the texts have errors; the number of their calls, and the lengths of replies, are the geometric "
+    "means of the least and the most; repeated parts of prompts are read from the cache (on models that charge for "
+    "cache writes, without --cache-control, long prompts are only written to it)"
 )
-TRIAGED = "triage: low, it skips every text; high, it skips none"
-CHEAP_FIRST = "judges: high, models judge every edit; usually half or less: metrics judge first (--ask-all)"
-REPEATED = "pilot: its requests are sent again if --context shows texts that were improved meanwhile"
+TRIAGED = "triage: skips every text (low) or none (high)"
+CHEAP_FIRST = "judges: in high, models judge every edit; usually half or less, after the metrics (--ask-all)"
+REPEATED = "pilot: its requests are sent again if --context shows texts that were improved in the meantime"
 NOT_IN_IT = (
     "not included: reasoning tokens, requests after unusable replies, tries in parts (--gate-calls), questions to "
     "judges about doubtful edits, your own MT systems"
@@ -671,8 +671,8 @@ NOT_IN_IT = (
 
 
 HELD_BACK = (
-    "reserve: a call with replies of full length (--max-tokens) that is requested twice more; a --budget of the total "
-    "lets a run finish that needs nothing else, since the first calls are sent only where that much is left"
+    "reserve: a call that is sent three times, each with the longest reply (--max-tokens); with the total as --budget "
+    "a run finishes, if it needs nothing else: the first calls are sent only if the budget covers the reserve"
 )
 
 

@@ -33,7 +33,7 @@ from mtagent.text.table import text as text_of
 
 MOST_SCORED = 10_000
 """In runs with more segments the table of stages has no chrF, which would take half a minute for each 100,000."""
-_STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "of", "calls", "tokens", "cost")
+_STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "edits kept", "calls", "tokens", "cost")
 
 
 def stage_table(chains: Iterable[Chain]) -> str:
@@ -111,7 +111,7 @@ class _StageTotals:
     def cells(self) -> list[str]:
         """The cells of the row, from the verdicts to the cost; empty for a stage that never ran."""
         cells = [str(self.verdicts[verdict]) for verdict in get_args(Verdict)]
-        cells += [str(self.edits["applied"]), str(self.edits.total()), *_costs(self.usage)]
+        cells += [str(self.edits.total()), str(self.edits["applied"]), *_costs(self.usage)]
         return cells if self.verdicts else [""] * len(cells)
 
 
