@@ -115,7 +115,7 @@ def postedit(**options: Any) -> None:
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
     evaluator corrects unambiguous errors. Run the same command again to resume a run that was stopped.
 
-    Localization files (XLIFF, PO) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
+    Localization files (XLIFF, PO, JSON …) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
     and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units stay
     unchanged.
     """
