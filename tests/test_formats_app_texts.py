@@ -183,6 +183,22 @@ CHROME = """{
 """
 
 
+@pytest.mark.parametrize(
+    ("language", "categories"),
+    [("en-GB", "one two few other"), ("ca", "one two few other"), ("it", "many other"), ("de", "other")],
+)
+def test_ordinals_have_categories_of_their_own(tmp_path: Path, language: str, categories: str) -> None:
+    forms = {f"place_ordinal_{category}": category for category in ("one", "two", "few", "other")}
+    (tmp_path / "en.json").write_text(json.dumps(forms), encoding="utf-8")
+    path = tmp_path / f"{language}.json"
+    path.write_text("{}", encoding="utf-8")
+    document = document_format(path).open(path, tmp_path / "en.json")
+    assert [unit.id for unit in document.units] == [f"place_ordinal_{name}" for name in categories.split()]
+    assert all(unit.plural is not None and unit.plural.is_ordinal for unit in document.units)
+    new = json.loads(replaced(document, {unit.id: "x" for unit in document.units}))
+    assert list(new) == [unit.id for unit in document.units]
+
+
 def test_records_keep_their_remarks(tmp_path: Path) -> None:
     document = opened(tmp_path, "de.json", '{\n  "bye": {"message": "Tschüs"}\n}\n', CHROME)
     assert targets(document) == {"hello": None, "bye": "Tschüs"}

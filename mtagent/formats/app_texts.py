@@ -193,18 +193,20 @@ class _AppStrings:
         stem, underscore, suffix = name.rpartition("_")
         category: str | None = None
         prefix = ""
+        is_ordinal = False
         form: PluralForm | None = None
         if is_plural:
             category, prefix = name, key[: -len(name)]
         elif underscore and suffix in CATEGORIES and f"{stem}_other" in names:
             category, prefix = suffix, key[: -len(suffix)]
+            is_ordinal = stem.endswith("_ordinal")
         elif f"{name}_plural" in names:
             form = PluralForm(0, 2, category="one")
         elif suffix == "plural" and stem in names:
             form = PluralForm(1, 2, category="other")
         self._add(path, member.value, KeyedText(
             key=key, text=None if member.value.is_null else member.value.text, line=self.tree.line_of(member.start),
-            notes=notes, category=category, plural_prefix=prefix, form=form,
+            notes=notes, category=category, is_ordinal=is_ordinal, plural_prefix=prefix, form=form,
         ))  # fmt: skip
 
     def _add(self, path: KeyPath, value: TreeValue, text: KeyedText) -> None:

@@ -632,6 +632,9 @@ def _is_telling(unit: TranslationUnit) -> bool:
 
 def _plural_notes(plural: PluralForm, source_lang: str, target_lang: str) -> Iterator[str]:
     """Which form of a plural a text is, and what forms the target language has for whole numbers."""
+    if plural.is_ordinal:
+        yield f"Form {plural.number + 1} of {plural.count} ({plural.category}) for ordinal numbers (1st, 2nd, 3rd …)."
+        return
     forms = rule_examples(plural.rule) if plural.rule else {}
     known = plural_forms(target_lang)
     categories: Sequence[str] = ()
