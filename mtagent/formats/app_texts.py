@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Union
 
+import regex
+
 from mtagent.errors import InputError
 from mtagent.formats.documents import (
     ByteEdit,
@@ -497,7 +499,7 @@ def _strings_of(value: TreeValue | None) -> dict[str, str]:
 
 def _length_of(metadata: Mapping[str, str]) -> int | None:
     for name in _LENGTHS:
-        if metadata.get(name, "").isdecimal():
+        if regex.fullmatch(r"\d{1,9}", metadata.get(name, "")):
             return int(metadata[name]) or None
     return None
 
