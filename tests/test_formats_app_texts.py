@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
-from mtagent.formats.documents import PLACEHOLDER, LocalizationFile, TranslationUnit, replaced
+from mtagent.formats.documents import PLACEHOLDER, LocalizationFile, TranslationUnit, replaced, selected
 from tests.commands import Shell
 
 EN = """{
@@ -449,6 +449,7 @@ def test_a_string_catalogue_has_states_comments_plurals_and_devices(tmp_path: Pa
     assert (one.notes, one.source_lang, one.target_lang, one.line) == (("A count",), "en", "de", 7)
     assert one.plural is not None
     assert (one.plural.category, one.plural.examples) == ("one", (1,))
+    assert [unit.id for unit in selected(units.values(), only=["needs-review"])] == ["Hello."]
     russian = [unit.id for unit in catalogue(tmp_path, "ru").units if unit.plural]
     assert russian == [f"%lld files[{category}]" for category in ("one", "few", "many", "other")]
 
@@ -466,7 +467,8 @@ def test_texts_are_added_to_a_catalogue_in_the_layout_of_xcode(tmp_path: Path) -
     document = catalogue(tmp_path)
     assert replaced(document, {}) == CATALOGUE.encode()
     changed = replaced(document, {"Hello.": "Hallo!", "Tap[device.mac]": "Klicken"}).decode()
-    assert changed == CATALOGUE.replace("Hallo.", "Hallo!").replace('"value" : ""', '"value" : "Klicken"')
+    expected = CATALOGUE.replace("Hallo.", "Hallo!").replace('"value" : ""', '"value" : "Klicken"')
+    assert changed == expected.replace('"state" : "new"', '"state" : "translated"')
 
     new = LANGUAGE.replace("LANG", "fr").replace("TEXT", "Bonjour.").replace("\n  ", "\n")
     french = catalogue(tmp_path, "fr")

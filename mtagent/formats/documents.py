@@ -69,6 +69,7 @@ STATES: dict[str, dict[str, Status]] = {
     },
     "Phrase": {"unconfirmed": "needs-review", "confirmed": "translated"},
     "PO": {"new": "new", "fuzzy": "fuzzy", "translated": "translated"},
+    "Xcode": {"new": "new", "needs_review": "needs-review", "translated": "translated"},
     "Qt": {"unfinished": "needs-review", "finished": "translated"},
 }
 """The status of each state of each format. Of several states with one status, a mark takes the first."""
