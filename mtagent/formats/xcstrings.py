@@ -65,7 +65,7 @@ class Catalogue:
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets. A text that is new becomes ``translated``."""
-        edits = []
+        edits: list[TextEdit] = []
         added: dict[str, dict[str, NewValue]] = {}
         for unit_id, target in targets.items():
             string_unit = self._units_in_file.get(unit_id)
