@@ -184,6 +184,26 @@ CHROME = """{
 
 
 @pytest.mark.parametrize(
+    "texts",
+    [
+        {"size_other": "Other"},  # a word of its own, because English has one and other
+        {"size_one": {"title": "A", "text": "B"}, "size_other": "Other"},
+        {"size_one": 1, "size_other": "Other"},
+        {"sizes": {"one": 1, "other": "Other"}},
+    ],
+)
+def test_what_only_looks_like_a_plural_is_none(tmp_path: Path, texts: dict[str, Any]) -> None:
+    (tmp_path / "en.json").write_text(json.dumps({"title": "Sizes", **texts}), encoding="utf-8")
+    path = tmp_path / "ru.json"
+    path.write_text("{}", encoding="utf-8")
+    document = document_format(path).open(path, tmp_path / "en.json")
+    assert not any(unit.plural for unit in document.units)
+    path.write_bytes(replaced(document, {unit.id: "x" for unit in document.units}))
+    again = document_format(path).open(path, tmp_path / "en.json")
+    assert [(unit.id, unit.target) for unit in again.units] == [(unit.id, "x") for unit in document.units]
+
+
+@pytest.mark.parametrize(
     ("language", "categories"),
     [("en-GB", "one two few other"), ("ca", "one two few other"), ("it", "many other"), ("de", "other")],
 )
@@ -726,6 +746,13 @@ def test_the_last_of_repeated_keys_counts_and_the_others_stay(
     assert new == expected
     assert parse(new)["de"]["a"] == "new"
     assert parse(new)["de"]["menu"]["open"] == "O"
+
+
+def test_a_symbol_that_is_copied_into_braces_is_in_quotes(tmp_path: Path) -> None:
+    source = "title: A\ndate:\n  order: :year\n  day: D\n"
+    new = replaced(opened(tmp_path, "de.yml", "{title: A}\n", source), {"date.day": "T"})
+    assert new.decode() == '{title: A, date: {order: ":year", day: T}}\n'
+    assert yaml.safe_load(new)["date"] == {"order": ":year", "day": "T"}
 
 
 @pytest.mark.parametrize(
