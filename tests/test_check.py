@@ -284,14 +284,16 @@ def test_sarif_names_files_as_addresses() -> None:
 
 
 def test_junit_counts_units_and_holds_any_text() -> None:
-    checked = Checked([finding("a\x00b"), finding("second"), finding("other", "d")], {"dir/a.po": 5, "b.po": 2})
+    unreadable = finding("cut off", "")._replace(file="c.po")
+    findings = [finding("a\x00b"), finding("second"), finding("other", "d"), unreadable]
+    checked = Checked(findings, {"dir/a.po": 5, "b.po": 2, "c.po": 0})
 
     suites = ElementTree.fromstring(as_junit(checked))
 
     counts = [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in suites]
-    assert counts == [("dir/a.po", "5", "2"), ("b.po", "2", "0")]
+    assert counts == [("dir/a.po", "5", "2"), ("b.po", "2", "0"), ("c.po", "1", "1")]
     failures = [failure.get("message") for failure in suites.iter("failure")]
-    assert failures == ["numbers: a�b", "numbers: other"]
+    assert failures == ["numbers: a�b", "numbers: other", "numbers: cut off"]
 
 
 def test_github_commands_are_escaped() -> None:

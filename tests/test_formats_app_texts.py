@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mtagent.errors import InputError
 from mtagent.formats import document_format
-from mtagent.formats.documents import PLACEHOLDER, LocalizationFile, TranslationUnit, replaced
+from mtagent.formats.documents import PLACEHOLDER, LocalizationFile, TranslationUnit, replaced, selected
 from tests.commands import Shell
 
 EN = """{
@@ -181,6 +181,42 @@ CHROME = """{
   "bye": {"message": "Bye"}
 }
 """
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"size_other": "Other"},  # a word of its own, because English has one and other
+        {"size_one": {"title": "A", "text": "B"}, "size_other": "Other"},
+        {"size_one": 1, "size_other": "Other"},
+        {"sizes": {"one": 1, "other": "Other"}},
+    ],
+)
+def test_what_only_looks_like_a_plural_is_none(tmp_path: Path, texts: dict[str, Any]) -> None:
+    (tmp_path / "en.json").write_text(json.dumps({"title": "Sizes", **texts}), encoding="utf-8")
+    path = tmp_path / "ru.json"
+    path.write_text("{}", encoding="utf-8")
+    document = document_format(path).open(path, tmp_path / "en.json")
+    assert not any(unit.plural for unit in document.units)
+    path.write_bytes(replaced(document, {unit.id: "x" for unit in document.units}))
+    again = document_format(path).open(path, tmp_path / "en.json")
+    assert [(unit.id, unit.target) for unit in again.units] == [(unit.id, "x") for unit in document.units]
+
+
+@pytest.mark.parametrize(
+    ("language", "categories"),
+    [("en-GB", "one two few other"), ("ca", "one two few other"), ("it", "many other"), ("de", "other")],
+)
+def test_ordinals_have_categories_of_their_own(tmp_path: Path, language: str, categories: str) -> None:
+    forms = {f"place_ordinal_{category}": category for category in ("one", "two", "few", "other")}
+    (tmp_path / "en.json").write_text(json.dumps(forms), encoding="utf-8")
+    path = tmp_path / f"{language}.json"
+    path.write_text("{}", encoding="utf-8")
+    document = document_format(path).open(path, tmp_path / "en.json")
+    assert [unit.id for unit in document.units] == [f"place_ordinal_{name}" for name in categories.split()]
+    assert all(unit.plural is not None and unit.plural.is_ordinal for unit in document.units)
+    new = json.loads(replaced(document, {unit.id: "x" for unit in document.units}))
+    assert list(new) == [unit.id for unit in document.units]
 
 
 def test_records_keep_their_remarks(tmp_path: Path) -> None:
@@ -433,6 +469,7 @@ def test_a_string_catalogue_has_states_comments_plurals_and_devices(tmp_path: Pa
     assert (one.notes, one.source_lang, one.target_lang, one.line) == (("A count",), "en", "de", 7)
     assert one.plural is not None
     assert (one.plural.category, one.plural.examples) == ("one", (1,))
+    assert [unit.id for unit in selected(units.values(), only=["needs-review"])] == ["Hello."]
     russian = [unit.id for unit in catalogue(tmp_path, "ru").units if unit.plural]
     assert russian == [f"%lld files[{category}]" for category in ("one", "few", "many", "other")]
 
@@ -450,7 +487,8 @@ def test_texts_are_added_to_a_catalogue_in_the_layout_of_xcode(tmp_path: Path) -
     document = catalogue(tmp_path)
     assert replaced(document, {}) == CATALOGUE.encode()
     changed = replaced(document, {"Hello.": "Hallo!", "Tap[device.mac]": "Klicken"}).decode()
-    assert changed == CATALOGUE.replace("Hallo.", "Hallo!").replace('"value" : ""', '"value" : "Klicken"')
+    expected = CATALOGUE.replace("Hallo.", "Hallo!").replace('"value" : ""', '"value" : "Klicken"')
+    assert changed == expected.replace('"state" : "new"', '"state" : "translated"')
 
     new = LANGUAGE.replace("LANG", "fr").replace("TEXT", "Bonjour.").replace("\n  ", "\n")
     french = catalogue(tmp_path, "fr")
@@ -708,6 +746,13 @@ def test_the_last_of_repeated_keys_counts_and_the_others_stay(
     assert new == expected
     assert parse(new)["de"]["a"] == "new"
     assert parse(new)["de"]["menu"]["open"] == "O"
+
+
+def test_a_symbol_that_is_copied_into_braces_is_in_quotes(tmp_path: Path) -> None:
+    source = "title: A\ndate:\n  order: :year\n  day: D\n"
+    new = replaced(opened(tmp_path, "de.yml", "{title: A}\n", source), {"date.day": "T"})
+    assert new.decode() == '{title: A, date: {order: ":year", day: T}}\n'
+    assert yaml.safe_load(new)["date"] == {"order": ":year", "day": "T"}
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ def test_a_damaged_file_is_refused_with_a_way_out_and_stays_as_it_is(shell: Shel
 SRT = TEXTS["srt"][1]
 VTT = TEXTS["vtt"][1]
 DEFAULT = "<!DOCTYPE xliff [\n<!ATTLIST note from CDATA 'x'>]>"
+DEEP = b"<w:p>" * 300 + b"</w:p>" * 300
 NO_CHARSETS = ("base64", "rot13", "undefined", "punycode", "unicode_escape")
 """Python's codecs that no file is in."""
 SHEET = b"<worksheet><sheetData>"
@@ -213,6 +214,8 @@ SHEET = b"<worksheet><sheetData>"
         *(("html", f'<meta charset="{name}"><p>Hi', ": the charset .* is unknown") for name in NO_CHARSETS),
         ("po", PO.replace("(n != 1)", "n*n") + 'msgstr[2] "x"\n', r":11: msgstr\[2\] is one form too many"),
         ("po", PO.replace("nplurals=2", f"nplurals={10**9}"), ":1: .* no language has more than"),
+        ("po", PO.replace("msgstr[1]", f"msgstr[{'9' * 5000}]"), ":10: expected msgid, msgstr"),
+        ("srt", SRT.replace("00:00:01", f"{'9' * 5000}:00:01"), ":2: expected the times of a cue"),
         ("vtt", VTT.replace("00:01.000", "-00:01.000"), ":3: "),
         ("vtt", VTT.replace("00:02.000", "00:00.000"), ":3: the cue ends before it begins"),
         ("srt", SRT.replace("00:00:02,000", "00:00:02,000,000"), ":2: "),
@@ -220,6 +223,8 @@ SHEET = b"<worksheet><sheetData>"
         *((name, office(name, with_entities(BOMB, b"<a/>"), PARTS[name]), ":?/.*:1: declares") for name in OFFICE),
         *((name, office(name, b"<a>" * 100_000, PARTS[name]), ":?/.*:1:.* not well-formed") for name in OFFICE),
         *((name, office(name, b"\xff<a/>", PARTS[name]), ":?/.*:1:1: ") for name in OFFICE),
+        *((name, office(name, DEEP, PARTS[name]), ":?/.*:1: more than 200 elements") for name in OFFICE),
+        *((name, office(name)[:100] + office(name)[105:], ": a part isn't where") for name in OFFICE),
     ],
 )
 def test_a_harmful_file_is_refused_and_stays_as_it_is(shell: Shell, name: str, data: str | bytes, message: str) -> None:

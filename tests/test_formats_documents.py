@@ -119,6 +119,21 @@ def test_xliff_units_have_what_the_file_says_of_them(tmp_path: Path) -> None:
     assert [(unit.target, unit.status) for unit in (units["d"], units["e"])] == [("Fertig", "approved"), (None, "new")]
 
 
+@pytest.mark.parametrize(
+    ("attributes", "max_length", "max_width"),
+    [
+        ('maxwidth=" 40 " size-unit="char"', 40, None),
+        ('maxwidth="0" size-unit="char"', None, None),
+        (f'maxwidth="{"9" * 5000}" size-unit="char"', None, None),
+        ('maxwidth="40" size-unit="byte"', None, "40 byte"),
+        ('maxbytes="40"', None, "40 bytes"),
+    ],
+)
+def test_limits_of_a_target(tmp_path: Path, attributes: str, max_length: int | None, max_width: str | None) -> None:
+    [unit] = xliff(tmp_path, f'<trans-unit id="a" {attributes}><source>x</source></trans-unit>').units
+    assert (unit.max_length, unit.max_width) == (max_length, max_width)
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("declared", "encoding", "mark"),
@@ -703,6 +718,13 @@ def test_po_units_have_plural_forms_contexts_and_comments(tmp_path: Path) -> Non
     assert many.plural is not None
     assert many.plural.examples == (0, 2, 3, 4)
     assert (many.state, line.target) == ("new", "Zeile\n")
+
+
+def test_a_plural_rule_that_is_too_long_to_compute_has_no_examples(tmp_path: Path) -> None:
+    rule = f"n{'+n' * 5000}"
+    unit = opened(tmp_path, "a.po", PO.replace("(n != 1)", rule)).units[1]
+    assert unit.plural is not None
+    assert (unit.plural.rule, unit.plural.examples) == (rule, ())
 
 
 def test_only_the_changed_message_of_a_catalogue_differs(tmp_path: Path) -> None:

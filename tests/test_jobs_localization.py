@@ -288,6 +288,14 @@ def test_several_files_are_one_run_and_keep_their_layout(project: Shell, names: 
     assert project(f"postedit {names} --source-lang en -o out").code == 0, "its own output"
 
 
+def test_a_pattern_leaves_out_what_is_hidden_unless_it_names_it(project: Shell) -> None:
+    shutil.copytree(project.folder / "locales", project.folder / ".venv" / "lib")
+    done = project("postedit **/*.po --source-lang en -o out --dry-run")
+    assert "locales/es/app.po" in done.out
+    assert ".venv" not in done.out
+    assert ".venv/lib/es/app.po" in project("postedit .venv/**/*.po --source-lang en -o out --dry-run").out
+
+
 def test_in_place_changes_only_files_with_new_targets_and_keeps_what_it_replaces(project: Shell) -> None:
     clean = project.folder / "locales" / "pt" / "app.po"
     clean.write_text(PO.replace("sentó aquí", "sentó aquí.").replace("Language: es", "Language: pt"), encoding="utf-8")

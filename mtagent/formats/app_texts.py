@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Union
 
+import regex
+
 from mtagent.errors import InputError
 from mtagent.formats.documents import (
     ByteEdit,
@@ -149,7 +151,7 @@ class _AppStrings:
     def _read_records(self) -> None:
         for member in self.base.members:
             if member.value.kind == "string" and member.key != _SCHEMA:
-                self._read_value(member, (member.key,), set(), False)
+                self._read_value(member, (member.key,), set(), set(), False)
             metadata = _strings_of(member.value)
             notes = tuple(metadata[note] for note in _NOTES if metadata.get(note))
             for part in member.value.members:
@@ -166,6 +168,7 @@ class _AppStrings:
 
     def _read_nested(self, container: TreeValue, path: KeyPath) -> None:
         names = {str(member.key) for member in container.members if not member.value.is_container}
+        plural_stems = self._plural_stems(container)
         is_plural = _is_plural(container)
         notes: tuple[str, ...] = ()
         if is_plural:
@@ -178,33 +181,62 @@ class _AppStrings:
             elif member.value.is_container:
                 self._read_nested(member.value, place)
             elif not (is_plural and member.key in _PLURAL_REMARKS) and member.key != _SCHEMA:
-                self._read_value(member, place, names, is_plural, notes)
+                self._read_value(member, place, names, plural_stems, is_plural, notes)
+
+    def _plural_stems(self, container: TreeValue) -> set[str]:
+        """What the keys of each plural of i18next begin with: ``file`` of ``file_one`` and ``file_other``.
+
+        ``size_other`` alone is one only in a language that has no other form.
+        """
+        forms: dict[str, list[TreeMember]] = {}
+        for member in container.members:
+            stem, underscore, suffix = str(member.key).rpartition("_")
+            if underscore and suffix in CATEGORIES:
+                forms.setdefault(stem, []).append(member)
+        language = self.language or language_in_path(self.path)
+        known = plural_forms(language) if language else None
+        may_be_alone = known is None or known[0] == ("other",)
+        stems = set()
+        for stem, members in forms.items():
+            are_texts = all(_may_be_text(member.value) for member in members)
+            has_other = any(member.key == f"{stem}_other" for member in members)
+            if are_texts and has_other and (len(members) > 1 or may_be_alone):
+                stems.add(stem)
+        return stems
 
     def _read_value(
-        self, member: TreeMember, path: KeyPath, names: set[str], is_plural: bool, notes: tuple[str, ...] = ()
+        self,
+        member: TreeMember,
+        path: KeyPath,
+        names: set[str],
+        plural_stems: set[str],
+        is_plural: bool,
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Read a value that is no container; ``names`` are the keys of the values beside it."""
         if member.value.kind == "fixed":
             self.fixed.add(path)
-        if member.value.kind != "string" and not member.value.is_null:
+        if not _may_be_text(member.value):
             return
         key = joined_key(path)
         name = str(member.key)
         stem, underscore, suffix = name.rpartition("_")
         category: str | None = None
         prefix = ""
+        is_ordinal = False
         form: PluralForm | None = None
         if is_plural:
             category, prefix = name, key[: -len(name)]
-        elif underscore and suffix in CATEGORIES and f"{stem}_other" in names:
+        elif underscore and suffix in CATEGORIES and stem in plural_stems:
             category, prefix = suffix, key[: -len(suffix)]
+            is_ordinal = stem.endswith("_ordinal")
         elif f"{name}_plural" in names:
             form = PluralForm(0, 2, category="one")
         elif suffix == "plural" and stem in names:
             form = PluralForm(1, 2, category="other")
         self._add(path, member.value, KeyedText(
             key=key, text=None if member.value.is_null else member.value.text, line=self.tree.line_of(member.start),
-            notes=notes, category=category, plural_prefix=prefix, form=form,
+            notes=notes, category=category, is_ordinal=is_ordinal, plural_prefix=prefix, form=form,
         ))  # fmt: skip
 
     def _add(self, path: KeyPath, value: TreeValue, text: KeyedText) -> None:
@@ -472,13 +504,16 @@ def _keyed_by_id(members: Sequence[TreeMember]) -> list[TreeMember] | None:
     return keyed or None
 
 
+def _may_be_text(value: TreeValue) -> bool:
+    return value.kind == "string" or value.is_null
+
+
 def _is_plural(value: TreeValue) -> bool:
     """Whether an object has the forms of a plural, perhaps with a remark on them."""
     if value.kind != "object":
         return False
-    forms = {member.key for member in value.members if not member.value.is_container}
-    are_plain = len(forms) == len(value.members)
-    forms -= set(_PLURAL_REMARKS)
+    are_plain = all(_may_be_text(member.value) for member in value.members)
+    forms = {member.key for member in value.members} - set(_PLURAL_REMARKS)
     return are_plain and len(forms) > 1 and "other" in forms and forms <= set(CATEGORIES)
 
 
@@ -495,7 +530,7 @@ def _strings_of(value: TreeValue | None) -> dict[str, str]:
 
 def _length_of(metadata: Mapping[str, str]) -> int | None:
     for name in _LENGTHS:
-        if metadata.get(name, "").isdecimal():
+        if regex.fullmatch(r"\d{1,9}", metadata.get(name, "")):
             return int(metadata[name]) or None
     return None
 

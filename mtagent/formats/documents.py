@@ -69,6 +69,7 @@ STATES: dict[str, dict[str, Status]] = {
     },
     "Phrase": {"unconfirmed": "needs-review", "confirmed": "translated"},
     "PO": {"new": "new", "fuzzy": "fuzzy", "translated": "translated"},
+    "Xcode": {"new": "new", "needs_review": "needs-review", "translated": "translated"},
     "Qt": {"unfinished": "needs-review", "finished": "translated"},
 }
 """The status of each state of each format. Of several states with one status, a mark takes the first."""
@@ -88,7 +89,8 @@ class PluralForm:
     """Which form of a plural a unit is: its ``number`` from 0, of ``count`` forms, chosen by the language's ``rule``.
 
     ``rule`` is an expression in ``n`` as in PO headers; ``examples`` are counts for which it chooses this form.
-    ``category`` is the form's name in formats that use those of the CLDR (``one``, ``few``, ``other``).
+    ``category`` is the form's name in formats that use those of the CLDR (``one``, ``few``, ``other``). ``is_ordinal``:
+    it is for 1st, 2nd, 3rd …, and the CLDR has other categories for them.
     """
 
     number: int
@@ -96,6 +98,7 @@ class PluralForm:
     rule: str | None = None
     examples: tuple[int, ...] = ()
     category: str | None = None
+    is_ordinal: bool = False
 
 
 _NO_INLINE: Mapping[str, str] = {}

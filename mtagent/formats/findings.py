@@ -120,7 +120,8 @@ def as_junit(checked: Checked) -> str:
     for file, count in checked.translations.items():
         by_unit = by_file[file]
         failures = str(len(by_unit))
-        suite = ElementTree.SubElement(suites, "testsuite", name=file, tests=str(count), failures=failures, errors="0")
+        tests = str(max(count, len(by_unit)))  # a unit without a translation, and a file, may have findings too
+        suite = ElementTree.SubElement(suites, "testsuite", name=file, tests=tests, failures=failures, errors="0")
         for unit_id, findings in by_unit.items():
             line = str(findings[0].line or 1)
             case = ElementTree.SubElement(suite, "testcase", classname=file, name=_xml(unit_id), file=file, line=line)

@@ -64,7 +64,8 @@ class NamedFile(NamedTuple):
 def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> list[NamedFile]:
     """The files that ``names`` stand for: files, folders with all below them, and patterns such as ``i18n/**/*.po``.
 
-    Each comes once. Folders give files in ``forms`` that aren't hidden; templates (``.pot``) must be named. Raises
+    Each comes once. Folders give files in ``forms``; templates (``.pot``) must be named. What is hidden, such as
+    ``.venv``, is left out of folders, and of patterns that don't name something hidden, as in shells. Raises
     :class:`InputError` for a name that stands for nothing.
     """
     files: dict[Path, NamedFile] = {}
@@ -76,8 +77,14 @@ def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> li
             missing = "this folder has no localization files"
         elif not path.exists() and any(sign in name for sign in _WILDCARDS):
             root = _fixed_part(path)
-            matches = sorted(root.glob(str(path.relative_to(root))))
-            found = [NamedFile(match, root) for match in matches if match.is_file()]
+            pattern = path.relative_to(root)
+            matches = sorted(root.glob(str(pattern)))
+            names_hidden = _is_hidden(pattern)
+            found = [
+                NamedFile(match, root)
+                for match in matches
+                if match.is_file() and (names_hidden or not _is_hidden(match.relative_to(root)))
+            ]
             missing = "no file has such a name"
         elif not path.exists():
             raise InputError(f"{name}: no such file or directory")
@@ -95,6 +102,10 @@ def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> li
             if files[path.resolve()].path == path:
                 files[path.resolve()] = NamedFile(path, common)
     return list(files.values())
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _in_folder(folder: Path, forms: Mapping[str, DocumentFormat]) -> Iterator[Path]:
@@ -621,6 +632,9 @@ def _is_telling(unit: TranslationUnit) -> bool:
 
 def _plural_notes(plural: PluralForm, source_lang: str, target_lang: str) -> Iterator[str]:
     """Which form of a plural a text is, and what forms the target language has for whole numbers."""
+    if plural.is_ordinal:
+        yield f"Form {plural.number + 1} of {plural.count} ({plural.category}) for ordinal numbers (1st, 2nd, 3rd …)."
+        return
     forms = rule_examples(plural.rule) if plural.rule else {}
     known = plural_forms(target_lang)
     categories: Sequence[str] = ()

@@ -15,6 +15,7 @@ import regex
 from mtagent.errors import InputError
 from mtagent.formats.documents import PluralForm, TranslationUnit, refuse_repeated
 from mtagent.formats.inline import InlineTag, numbered
+from mtagent.text import icu
 from mtagent.text.plurals import CATEGORIES, plural_forms, rule_examples
 
 _LANGUAGE = r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_](?:[A-Z]{2}|[0-9]{3}))?"
@@ -43,6 +44,7 @@ class KeyedText:
     locked: bool = False  # not to be translated
     form: PluralForm | None = None  # of a plural that has the same forms in all languages
     category: str | None = None  # of the CLDR
+    is_ordinal: bool = False  # whether the category is that of 1st, 2nd, 3rd …
     plural_prefix: str = ""
     plural_suffix: str = ""
     pieces: Sequence[str | InlineTag] | None = None  # of a text with inline tags
@@ -162,8 +164,11 @@ def _pieces(text: KeyedText) -> Sequence[str | InlineTag]:
 
 def _forms(source_forms: Mapping[str, KeyedText], in_target: set[str], target_lang: str | None) -> Iterator[PluralForm]:
     """The forms of a plural in the target language, in the order of the CLDR."""
-    known = None if target_lang is None else plural_forms(target_lang)
+    is_ordinal = any(text.is_ordinal for text in source_forms.values())
+    known = None if target_lang is None or is_ordinal else plural_forms(target_lang)
     needed = set(source_forms) if known is None else set(known[0])
+    if is_ordinal and target_lang is not None:
+        needed = set(icu.plural_forms(target_lang, "selectordinal"))
     needed |= in_target
     if "zero" in source_forms:  # programs use it for 0 in all languages
         needed.add("zero")
@@ -177,7 +182,7 @@ def _forms(source_forms: Mapping[str, KeyedText], in_target: set[str], target_la
             examples["zero"] = (0,)
         rule = known[1] if tuple(categories) == known[0] else None
     for number, category in enumerate(categories):
-        yield PluralForm(number, len(categories), rule, examples.get(category, ()), category)
+        yield PluralForm(number, len(categories), rule, examples.get(category, ()), category, is_ordinal)
 
 
 def _language_place(path: Path) -> tuple[str, str, Path] | None:

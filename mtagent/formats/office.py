@@ -49,6 +49,7 @@ _WRAPPERS = frozenset([
 _HEADS = frozenset(["w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr", "w:fldData"])
 """What a wrapper begins with, so that no text may come before it."""
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_DEEPEST = 200  # levels of elements; a text box in a text box in a table has about 40
 _LINK = "HYPERLINK"
 _COMPUTED = ("TOC", "TOA", "INDEX", "BIBLIOGRAPHY")
 """Fields over several paragraphs that Word fills from other texts of the document."""
@@ -126,6 +127,7 @@ class _PartReader:
         self.part, self.file, self.dialect = part, file, dialect
         self.stretches: list[FormattedText] = []
         self._tokens = list(file.tokens())
+        self._ends = self._all_ends()
         self._fields = {each.begin: each for each in self._all_fields()}
         self._computed = [each for each in self._fields.values() if each.name in _COMPUTED]
 
@@ -140,6 +142,22 @@ class _PartReader:
         self._content(0, len(self._tokens))
         self._join_alternatives()
         return self.stretches
+
+    def _all_ends(self) -> dict[int, int]:
+        """The token that ends each element, by the token that begins it."""
+        ends: dict[int, int] = {}
+        opened: list[int] = []
+        for place, token in enumerate(self._tokens):
+            if token.kind == "start":
+                opened.append(place)
+            elif token.kind == "end":
+                ends[opened.pop()] = place
+            if len(opened) > _DEEPEST:
+                raise InputError(
+                    f"{self.file.path}:{token.line}: more than {_DEEPEST} elements are within each other; such files "
+                    "are refused"
+                )
+        return ends
 
     def _all_fields(self) -> Iterator[_WordField]:
         """The fields that have an end, which may be paragraphs away."""
@@ -208,13 +226,7 @@ class _PartReader:
 
     def _end_of(self, place: int) -> int:
         """The token that ends the element which begins at ``place``."""
-        depth = 0
-        while True:
-            kind = self._tokens[place].kind
-            depth += (kind == "start") - (kind == "end")
-            if depth == 0:
-                return place
-            place += 1
+        return self._ends[place]
 
     def _paragraph(self, begin: int, end: int) -> None:
         """Add the texts of a paragraph. One in which a field and a change cross each other is left alone."""

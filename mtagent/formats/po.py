@@ -36,7 +36,7 @@ from mtagent.text.plurals import rule_examples
 
 _MOST_FORMS = 20  # of a plural; Arabic has six
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
-_KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
+_KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d{1,9})\s*\])?[ \t]*(?=\"|\r?$)")
 _DOMAIN = regex.compile(r"domain\s+(?:\"([^\"]+)\"|([^\s\"]+))")
 _QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
 _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
@@ -46,7 +46,7 @@ _TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()
 _TRANSLATED = {code: f"\\{code:03o}" for code in (*range(32), 127)}
 _TRANSLATED |= {ord(character): escaped for character, escaped in _TO_ESCAPE.items()}
 _CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
-_PLURAL_RULE = regex.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
+_PLURAL_RULE = regex.compile(r"nplurals\s*=\s*0*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
 
 
 class _Field(NamedTuple):

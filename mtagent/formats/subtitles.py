@@ -36,7 +36,8 @@ MOST_CUES = 8
 """Cues of a sentence. Automatic captions have no punctuation: without a limit, all of them would be one unit."""
 _LONGEST_PAUSE = 1.0  # seconds, within a sentence
 _TIME = (
-    r"(?:(?P<{0}_hours>\d+):)?(?P<{0}_minutes>[0-5]?\d):(?P<{0}_seconds>[0-5]?\d)(?:[,.](?P<{0}_fraction>\d{{1,3}}))?"
+    r"(?:(?P<{0}_hours>\d{{1,9}}):)?(?P<{0}_minutes>[0-5]?\d):(?P<{0}_seconds>[0-5]?\d)"
+    r"(?:[,.](?P<{0}_fraction>\d{{1,3}}))?"
 )
 _TIMES = regex.compile(rf"[ \t]*{_TIME.format('start')}[ \t]*-->[ \t]*{_TIME.format('end')}(?:[ \t]+\S.*)?[ \t]*")
 _NOT_CUES = regex.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")

@@ -64,13 +64,13 @@ class Catalogue:
         return surrogate_fault(target)
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
-        """The changes that give the units with these ids these targets. A text that is added is ``translated``."""
-        edits = []
+        """The changes that give the units with these ids these targets. A text that is new becomes ``translated``."""
+        edits: list[TextEdit] = []
         added: dict[str, dict[str, NewValue]] = {}
         for unit_id, target in targets.items():
             string_unit = self._units_in_file.get(unit_id)
             if string_unit is not None:
-                edits.append(self._changed(string_unit, target))
+                edits += self._changed(string_unit, target)
                 continue
             key, path = self._places[unit_id]
             node = added.setdefault(key, {})
@@ -167,12 +167,15 @@ class Catalogue:
             plural_suffix="]",
         )
 
-    def _changed(self, string_unit: TreeValue, target: str) -> TextEdit:
-        value = string_unit.get("value")
+    def _changed(self, string_unit: TreeValue, target: str) -> Iterator[TextEdit]:
+        state, value = string_unit.get("state"), string_unit.get("value")
+        if state is not None and state.text == "new":  # Xcode counts such a text as not translated
+            yield self._json.replacement(state, "translated")
         if value is not None:
-            return self._json.replacement(value, target)
-        last = string_unit.members[-1] if string_unit.members else None
-        return self._json.addition(string_unit, [("value", target)], last)
+            yield self._json.replacement(value, target)
+        else:
+            last = string_unit.members[-1] if string_unit.members else None
+            yield self._json.addition(string_unit, [("value", target)], last)
 
     def _complete_substitutions(self, key: str, new: dict[str, NewValue]) -> None:
         """Give each new substitution the source's ``argNum`` and ``formatSpecifier``."""

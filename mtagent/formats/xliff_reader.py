@@ -41,6 +41,7 @@ _PEOPLE_IN_MEMOQ = {
     "reviewer2confirmed",
     "proofread",
 }
+_MOST_DIGITS = 10
 _NO = {"", "0", "no", "false"}
 _NO_INLINE: Mapping[str, str] = {}
 _TEXTS = {"source", "seg-source", "target"}
@@ -491,19 +492,24 @@ class XliffReader:
         """The most characters that a target may have, or else its limit in another unit, in words."""
         if self.is_2:
             size = inherited.get("unit size", "").rpartition(",")[2]
-            return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
+            return _limit(size), None
         if self._memoq is not None:
-            size = attributes.get(f"{self._memoq}:maxlengthchars", "")  # -1: no limit
-            if size.isascii() and size.isdigit():
-                return int(size), None
-        width = attributes.get("maxwidth") or inherited.get("maxwidth")
-        if width is None:
-            return None, None
-        width = width.strip()
-        if not (width.isascii() and width.isdigit()):
-            return None, None
+            characters = _limit(attributes.get(f"{self._memoq}:maxlengthchars", ""))
+            if characters is not None:
+                return characters, None
+        width = _limit(attributes.get("maxwidth") or inherited.get("maxwidth", ""))
         size_unit = attributes.get("size-unit") or inherited.get("size-unit") or "pixel"
-        return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
+        if width is not None:
+            return (width, None) if size_unit == "char" else (None, f"{width} {size_unit}")
+        size_in_bytes = _limit(attributes.get("maxbytes", ""))
+        return None, None if size_in_bytes is None else f"{size_in_bytes} bytes"
+
+
+def _limit(written: str) -> int | None:
+    """The number of an attribute; ``None`` for one that is no limit: 0, -1, another word or absurdly long."""
+    written = written.strip()
+    is_number = written.isascii() and written.isdigit() and len(written) < _MOST_DIGITS
+    return (int(written) or None) if is_number else None
 
 
 def unit_of(

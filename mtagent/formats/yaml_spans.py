@@ -148,7 +148,8 @@ class YamlFile:
     def _flow(self, new: NewValue) -> str:
         """A collection, or a text in one, on one line."""
         if isinstance(new, Raw):
-            return new
+            may_be_plain = _read_back(f"[{new}, z]\n")  # a symbol of Ruby may not
+            return new if may_be_plain else _double_quoted(new, self._escapes_non_ascii)
         if isinstance(new, str):
             return self._literal(new, None, True)
         if isinstance(new, dict):

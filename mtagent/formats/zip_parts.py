@@ -18,6 +18,8 @@ _MOST_TIMES = 1000
 _CENTRAL = struct.Struct("<4s6H3L5H2L")  # a record of the central directory, without its names
 _LOCAL = struct.Struct("<4s5H3L2H")
 _END = struct.Struct("<4s4H2LH")
+_CENTRAL_SIGNATURE = b"PK\x01\x02"
+_LOCAL_SIGNATURE = b"PK\x03\x04"
 _DEFLATED = 8
 _WITH_DESCRIPTOR = 0x08
 _ENCRYPTED = 0x01
@@ -31,8 +33,9 @@ class ZipParts:
         self.data = data
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
             raise InputError(f"{path}: isn't a document of this kind ({error}); restore the file") from None
+        self._refuse_wrong_places()
         self.names = self._zip.namelist()
         if len(set(self.names)) < len(self.names):
             raise InputError(f"{path}: has two parts of the same name; restore the file")
@@ -44,6 +47,15 @@ class ZipParts:
                 )
             if info.flag_bits & _ENCRYPTED:
                 raise InputError(f"{path}: is encrypted; save it without a password")
+
+    def _refuse_wrong_places(self) -> None:
+        """Raise :class:`InputError` unless the directory and the members are where the file says."""
+        places = {info.header_offset: _LOCAL_SIGNATURE for info in self._zip.infolist()}
+        if places:
+            places[self._zip.start_dir] = _CENTRAL_SIGNATURE
+        for place, signature in places.items():
+            if place < 0 or not self.data.startswith(signature, place):
+                raise InputError(f"{self.path}: a part isn't where the file's directory has it; restore the file")
 
     def read(self, name: str) -> bytes:
         """The content of a member. Raises :class:`InputError`."""

@@ -176,7 +176,7 @@ def rule_examples(rule: str) -> dict[int, tuple[int, ...]]:
     for n in range(_COUNTS_TRIED):
         try:
             number = int(choose(n))
-        except ZeroDivisionError:
+        except (ZeroDivisionError, RecursionError):
             return {}
         if len(counts.get(number, ())) < _EXAMPLES:
             counts[number] = (*counts.get(number, ()), n)
