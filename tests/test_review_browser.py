@@ -1360,6 +1360,25 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         assert page.inner_text("#live").startswith("Undone")
 
 
+@pytest.mark.parametrize(
+    ("key", "shift", "expected"),
+    [("A", False, (1, "accept")), ("ф", False, (1, "accept")), ("Ф", True, (None, "accept"))],
+    ids=["Caps Lock", "Cyrillic", "Cyrillic with Shift"],
+)
+def test_a_key_means_the_same_with_caps_lock_and_on_a_keyboard_of_another_script(
+    key: str, shift: bool, expected: tuple[int | None, str], context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, varied()[:1]) as server:
+        page = opened(context, server.address)
+        page.evaluate(
+            "(event) => document.dispatchEvent(new KeyboardEvent('keydown', event))",
+            {"key": key, "code": "KeyA", "shiftKey": shift, "modifierCapsLock": key == "A"},
+        )
+        until(page, "Number(document.documentElement.dataset.pending ?? 0) === 0 && current.decided !== 'no'")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"bank": [expected]}
+
+
 def test_the_focus_is_not_lost_with_a_button_that_goes(context: Any, tmp_path: Path) -> None:
     focused = "document.activeElement.id || document.activeElement.dataset.key"
     with reviewed(tmp_path, many(3)) as server:

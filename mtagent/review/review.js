@@ -529,6 +529,15 @@ const ACTIONS = {
   b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), s: () => alike?.(), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
 };
 
+/** What a key means: with Caps Lock, and where the keyboard writes another script, what it means without. */
+function meaningOf(event) {
+  const isOtherScript = /^[^\u0000-\u024f]/.test(event.key) && /^Key[A-Z]$/.test(event.code);
+  const letter = isOtherScript ? event.code.at(-1) : event.key;
+  const isLetter = /^[a-z]$/i.test(letter) && (isOtherScript || event.getModifierState("CapsLock"));
+  if (!isLetter) return event.key;
+  return event.shiftKey ? letter.toUpperCase() : letter.toLowerCase();
+}
+
 function onKey(event) {
   if (writing && event.target === writing) {
     if (event.isComposing) return;
@@ -546,11 +555,11 @@ function onKey(event) {
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
-  const segment = readableSegment();
+  const [segment, key] = [readableSegment(), meaningOf(event)];
   if (segment?.edits.some((edit) => String(edit.number) === event.key && edit.alone)) choose(segment, Number(event.key));
-  else if (Object.hasOwn(ACTIONS, event.key)) {
+  else if (Object.hasOwn(ACTIONS, key)) {
     event.preventDefault();
-    if (!event.repeat || "jknp".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
+    if (!event.repeat || "jknp".includes(key)) ACTIONS[key](); // a key that is held down decides once
   }
 }
 
