@@ -954,6 +954,20 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert all(state(tmp_path, name)[0] is None for name in before)
 
 
+def test_what_another_window_decided_together_is_read_with_few_requests(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(120)) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.wait_for_load_state("networkidle")
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        other.click("#decide-all")
+        other.click("#accept-all")
+        until(page, "document.getElementById('progress').textContent.startsWith('120 of 120')")
+        until(page, "document.querySelector('#now .badge.decided') !== null")
+        assert page.locator(".row:not(.all)").count() == 0
+        assert len([url for url in requests if not url.endswith("/versions")]) < 10, requests
+
+
 def test_an_undo_of_decisions_together_that_another_window_replaced_leaves_earlier_decisions_to_undo(
     context: Any, tmp_path: Path
 ) -> None:

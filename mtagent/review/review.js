@@ -376,7 +376,9 @@ function listed(row) {
 function showList(page) {
   const last = Math.max(0, Math.ceil(matching.length / PAGE) - 1);
   listPage = Math.min(page, last);
+  const focused = document.activeElement?.dataset.key;
   list.replaceChildren(...matching.slice(listPage * PAGE, (listPage + 1) * PAGE).map(listed));
+  if (focused) list.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   list.start = listPage * PAGE + 1;
   list.scrollTop = 0;
   const turn = (words, to) => buttonOf(() => { showList(to); list.querySelector("button")?.focus(); }, { class: "quiet", disabled: to < 0 || to > last }, words);
@@ -563,14 +565,32 @@ function onKey(event) {
   }
 }
 
+/** Read many rows of a run again that another window has decided on together; one by one, thousands take minutes. */
+async function readAgain(old) {
+  const waiting = new Set(old);
+  for (const first of old) {
+    if (!waiting.has(first)) continue;
+    for (const newer of await ask(`rows/${first.run}/${first.position - 1}`)) {
+      const row = byKey.get(keyOf(newer));
+      if (!waiting.delete(row) || pending.some((entry) => keyOf(entry) === keyOf(row))) continue;
+      takeStatus(newer);
+      details.delete(keyOf(row));
+    }
+  }
+  change({});
+  showProgress();
+}
+
 /** See what other windows decided meanwhile. */
 async function poll() {
   try {
     const versions = await ask("versions");
     for (const [run, ofRun] of versions.entries()) {
-      for (const [position, version] of Object.entries(ofRun)) {
-        const row = byKey.get(keyOf({ run, position }));
-        if (!row || row.version === version || pending.some((entry) => keyOf(entry) === keyOf(row))) continue;
+      const isOld = (row) => row && row.version !== ofRun[row.position] && !pending.some((entry) => keyOf(entry) === keyOf(row));
+      const old = Object.keys(ofRun).map((position) => byKey.get(keyOf({ run, position }))).filter(isOld);
+      if (old.length > PAGE) await readAgain(old.filter((row) => row !== current));
+      for (const row of old) {
+        if (!isOld(row)) continue;
         if (row === current && writing) continue; // the conflict is told when the text is saved
         details.delete(keyOf(row));
         await fetched(row);
@@ -619,12 +639,11 @@ function showArrived() {
   hasNewRows ||= arrived.length > 0;
   arrived = [];
   rows.sort((a, b) => b.worth - a.worth || a.run - b.run || a.position - b.position);
-  const { id, dataset } = document.activeElement ?? document.body;
+  const { id } = document.activeElement ?? document.body;
   setUpFilters();
   change({});
   showProgress();
   if (id.startsWith("filter-")) byId(id)?.focus();
-  else if (dataset.key) list.querySelector(`[data-key="${dataset.key}"]`)?.focus({ preventScroll: true });
 }
 
 /** Read all other rows. The queue is shown again each time that it has doubled, and at the end. */
