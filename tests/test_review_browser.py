@@ -954,6 +954,20 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert all(state(tmp_path, name)[0] is None for name in before)
 
 
+def test_a_long_text_is_cut_between_characters(context: Any, tmp_path: Path) -> None:
+    given = "x" * 99 + "👩" + "y" * 18 + "👩 Ende"  # half of each is within the 100 or 120 code units that are shown
+    chain = edited(segment("long", "source", given), "Kurz.", error(given, given, "Kurz."))
+    unedited = Chain(segment=segment("unedited", "source", given), steps=())
+    with reviewed(tmp_path, [chain, unedited]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('long'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'long'")
+        excerpts = page.locator(".brief del, .row .excerpt").all_text_contents()
+        assert "x" * 99 in excerpts
+        assert given[:118] in excerpts
+        assert all(excerpt.isprintable() for excerpt in excerpts), excerpts
+
+
 def test_what_another_window_decided_together_is_read_with_few_requests(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, many(120)) as server:
         page, other = opened(context, server.address), opened(context, server.address)

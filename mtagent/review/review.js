@@ -369,7 +369,7 @@ function listed(row) {
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
-    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, codedNodes(row.text.slice(0, EXCERPT), codesWithin(row.text_codes, 0, EXCERPT))),
+    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));
 }
 
