@@ -1008,6 +1008,34 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert all(state(tmp_path, name)[0] is None for name in before)
 
 
+def test_a_long_text_is_cut_between_characters(context: Any, tmp_path: Path) -> None:
+    given = "x" * 99 + "👩" + "y" * 18 + "👩 Ende"  # half of each is within the 100 or 120 code units that are shown
+    chain = edited(segment("long", "source", given), "Kurz.", error(given, given, "Kurz."))
+    unedited = Chain(segment=segment("unedited", "source", given), steps=())
+    with reviewed(tmp_path, [chain, unedited]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('long'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'long'")
+        excerpts = page.locator(".brief del, .row .excerpt").all_text_contents()
+        assert "x" * 99 in excerpts
+        assert given[:118] in excerpts
+        assert all(excerpt.isprintable() for excerpt in excerpts), excerpts
+
+
+def test_what_another_window_decided_together_is_read_with_few_requests(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(120)) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.wait_for_load_state("networkidle")
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        other.click("#decide-all")
+        other.click("#accept-all")
+        until(page, "document.getElementById('progress').textContent.startsWith('120 of 120')")
+        until(page, "document.querySelector('#now .badge.decided') !== null")
+        assert page.locator(".row:not(.all)").count() == 0
+        assert len([url for url in requests if not url.endswith("/versions")]) < 10, requests
+
+
 def test_an_undo_of_decisions_together_that_another_window_replaced_leaves_earlier_decisions_to_undo(
     context: Any, tmp_path: Path
 ) -> None:
@@ -1412,6 +1440,25 @@ def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_pa
         page.get_by_role("button", name="Undo").click()
         wait_saved(page)
         assert page.inner_text("#live").startswith("Undone")
+
+
+@pytest.mark.parametrize(
+    ("key", "shift", "expected"),
+    [("A", False, (1, "accept")), ("ф", False, (1, "accept")), ("Ф", True, (None, "accept"))],
+    ids=["Caps Lock", "Cyrillic", "Cyrillic with Shift"],
+)
+def test_a_key_means_the_same_with_caps_lock_and_on_a_keyboard_of_another_script(
+    key: str, shift: bool, expected: tuple[int | None, str], context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, varied()[:1]) as server:
+        page = opened(context, server.address)
+        page.evaluate(
+            "(event) => document.dispatchEvent(new KeyboardEvent('keydown', event))",
+            {"key": key, "code": "KeyA", "shiftKey": shift, "modifierCapsLock": key == "A"},
+        )
+        until(page, "Number(document.documentElement.dataset.pending ?? 0) === 0 && current.decided !== 'no'")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"bank": [expected]}
 
 
 def test_the_focus_is_not_lost_with_a_button_that_goes(context: Any, tmp_path: Path) -> None:

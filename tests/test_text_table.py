@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.text import amounts
-from mtagent.text.table import Table, as_csv, latex, markdown
+from mtagent.text.table import Table, as_csv, latex, markdown, text
 
 
 def test_a_table_in_markdown_has_no_markup_from_its_cells() -> None:
@@ -75,3 +75,14 @@ def test_how_shares_and_counts_are_spelt() -> None:
     shares = [(0, 0), (0, 9), (9, 9), (1, 8), (1, 10**6), (999_999, 10**6)]
     assert [amounts.share(*share) for share in shares] == ["–", "0 %", "100 %", "12.5 %", "< 0.1 %", "> 99.9 %"]
     assert [amounts.counted(n, "reply", "replies") for n in (1, 1234)] == ["1 reply", "1,234 replies"]
+
+
+def test_columns_are_aligned_by_what_a_terminal_shows_not_by_characters() -> None:
+    rows = (("百度翻译", "10"), ("online-b", "10"), ("ไทยที่", "10"), ("e\u0301t", "10"))
+    lines = text([Table("", ("system", "segments"), rows, labels=1)]).splitlines()[-4:]
+    assert [line.removesuffix("10") for line in lines] == [
+        "百度翻译" + " " * 8,
+        "online-b" + " " * 8,
+        "ไทยที่" + " " * 12,
+        "e\u0301t" + " " * 14,
+    ]

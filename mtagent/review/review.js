@@ -369,14 +369,16 @@ function listed(row) {
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
-    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, codedNodes(row.text.slice(0, EXCERPT), codesWithin(row.text_codes, 0, EXCERPT))),
+    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));
 }
 
 function showList(page) {
   const last = Math.max(0, Math.ceil(matching.length / PAGE) - 1);
   listPage = Math.min(page, last);
+  const focused = document.activeElement?.dataset.key;
   list.replaceChildren(...matching.slice(listPage * PAGE, (listPage + 1) * PAGE).map(listed));
+  if (focused) list.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   list.start = listPage * PAGE + 1;
   list.scrollTop = 0;
   const turn = (words, to) => buttonOf(() => { showList(to); list.querySelector("button")?.focus(); }, { class: "quiet", disabled: to < 0 || to > last }, words);
@@ -537,6 +539,15 @@ const ACTIONS = {
   b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), s: () => alike?.(), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
 };
 
+/** What a key means: with Caps Lock, and where the keyboard writes another script, what it means without. */
+function meaningOf(event) {
+  const isOtherScript = /^[^\u0000-\u024f]/.test(event.key) && /^Key[A-Z]$/.test(event.code);
+  const letter = isOtherScript ? event.code.at(-1) : event.key;
+  const isLetter = /^[a-z]$/i.test(letter) && (isOtherScript || event.getModifierState("CapsLock"));
+  if (!isLetter) return event.key;
+  return event.shiftKey ? letter.toUpperCase() : letter.toLowerCase();
+}
+
 function onKey(event) {
   if (writing && event.target === writing) {
     if (event.isComposing) return;
@@ -554,12 +565,28 @@ function onKey(event) {
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
-  const segment = readableSegment();
+  const [segment, key] = [readableSegment(), meaningOf(event)];
   if (segment?.edits.some((edit) => String(edit.number) === event.key && edit.alone)) choose(segment, Number(event.key));
-  else if (Object.hasOwn(ACTIONS, event.key)) {
+  else if (Object.hasOwn(ACTIONS, key)) {
     event.preventDefault();
-    if (!event.repeat || "jknp".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
+    if (!event.repeat || "jknp".includes(key)) ACTIONS[key](); // a key that is held down decides once
   }
+}
+
+/** Read many rows of a run again that another window has decided on together; one by one, thousands take minutes. */
+async function readAgain(old) {
+  const waiting = new Set(old);
+  for (const first of old) {
+    if (!waiting.has(first)) continue;
+    for (const newer of await ask(`rows/${first.run}/${first.position - 1}`)) {
+      const row = byKey.get(keyOf(newer));
+      if (!waiting.delete(row) || pending.some((entry) => keyOf(entry) === keyOf(row))) continue;
+      takeStatus(newer);
+      details.delete(keyOf(row));
+    }
+  }
+  change({});
+  showProgress();
 }
 
 /** See what other windows decided meanwhile. */
@@ -567,9 +594,11 @@ async function poll() {
   try {
     const versions = await ask("versions");
     for (const [run, ofRun] of versions.entries()) {
-      for (const [position, version] of Object.entries(ofRun)) {
-        const row = byKey.get(keyOf({ run, position }));
-        if (!row || row.version === version || pending.some((entry) => keyOf(entry) === keyOf(row))) continue;
+      const isOld = (row) => row && row.version !== ofRun[row.position] && !pending.some((entry) => keyOf(entry) === keyOf(row));
+      const old = Object.keys(ofRun).map((position) => byKey.get(keyOf({ run, position }))).filter(isOld);
+      if (old.length > PAGE) await readAgain(old.filter((row) => row !== current));
+      for (const row of old) {
+        if (!isOld(row)) continue;
         if (row === current && writing) continue; // the conflict is told when the text is saved
         details.delete(keyOf(row));
         await fetched(row);
@@ -618,12 +647,11 @@ function showArrived() {
   hasNewRows ||= arrived.length > 0;
   arrived = [];
   rows.sort((a, b) => b.worth - a.worth || a.run - b.run || a.position - b.position);
-  const { id, dataset } = document.activeElement ?? document.body;
+  const { id } = document.activeElement ?? document.body;
   setUpFilters();
   change({});
   showProgress();
   if (id.startsWith("filter-")) byId(id)?.focus();
-  else if (dataset.key) list.querySelector(`[data-key="${dataset.key}"]`)?.focus({ preventScroll: true });
 }
 
 /** Read all other rows. The queue is shown again each time that it has doubled, and at the end. */

@@ -61,11 +61,14 @@ async function fetched(row) {
 
 /** Take over a segment as the server has it. */
 function take(segment) {
-  const key = keyOf(segment);
-  details.set(key, segment);
-  const { text, text_codes, seen, version, decided, verdict, findings } = segment;
-  Object.assign(byKey.get(key), { text, text_codes, seen, version, decided, verdict, findings, haystack: undefined });
+  details.set(keyOf(segment), segment);
+  takeStatus(segment);
   return segment;
+}
+
+/** Enter what was decided on a segment into its row. */
+function takeStatus({ run, position, text, text_codes, seen, version, decided, verdict, findings }) {
+  Object.assign(byKey.get(keyOf({ run, position })), { text, text_codes, seen, version, decided, verdict, findings, haystack: undefined });
 }
 
 // --- decisions that wait

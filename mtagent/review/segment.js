@@ -318,12 +318,16 @@ function editLine(segment, { step, edit, item }, about) {
     () => choose(segment, item.number), { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
     element("span", { class: "number" }, String(item.number)),
     element("span", { class: "text brief", lang: segment.chain.target_lang, dir: segment.directions[1] },
-      edit.old !== "" && element("del", {}, brief(edit.old, item.codes[0])), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, brief(edit.new, item.codes[1]))),
+      edit.old !== "" && element("del", {}, beginning(edit.old, BRIEF, item.codes[0])), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, beginning(edit.new, BRIEF, item.codes[1]))),
     element("span", { class: "about-edit" }, error ? categoryInWords(error.category) : STAGES[step.stage] ?? step.stage, state && [" · ", state]),
   ));
 }
 
-const brief = (text, codes) => codedNodes(text.slice(0, BRIEF), codesWithin(codes, 0, BRIEF));
+/** The beginning of a text, not cut inside a character. */
+function beginning(text, most, codes) {
+  const shown = text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+  return codedNodes(shown, codesWithin(codes, 0, shown.length));
+}
 
 function wholePart(segment) {
   const is = (verdict) => ({ class: `quiet ${verdict}`, "data-focus": `whole-${verdict}`, "aria-pressed": String(segment.decision?.verdict === verdict) });

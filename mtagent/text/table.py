@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -253,15 +254,27 @@ def _columns(table: Table) -> list[str]:
     for row in (table.head, *table.rows):
         if row:  # a table of names and values has no head
             lines.append([visible(cell, one_line=True) for cell in row])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
     aligned_lines = []
     for line in lines:
         cells = []
         for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
             is_label = place < table.labels
-            cells.append(cell.ljust(width) if is_label else cell.rjust(width))
+            spaces = " " * (width - _width(cell))
+            cells.append(cell + spaces if is_label else spaces + cell)
         aligned_lines.append("  ".join(cells).rstrip())
     return aligned_lines
+
+
+def _width(words: str) -> int:
+    """How many columns of a terminal ``words`` take."""
+    width = 0
+    for character in words:
+        if unicodedata.east_asian_width(character) in "WF":
+            width += 2
+        elif unicodedata.category(character) not in ("Mn", "Me", "Cf"):  # these have no place of their own
+            width += 1
+    return width
 
 
 def _one_line(words: str) -> str:
