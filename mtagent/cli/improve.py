@@ -42,6 +42,7 @@ from mtagent.cli.options import (
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
+from mtagent.errors import ConfigError
 from mtagent.formats import STANDARD, Lines, by_path
 from mtagent.formats.jsonl import write_details
 from mtagent.formats.localization import Written
@@ -115,9 +116,9 @@ def postedit(**options: Any) -> None:
     With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
     evaluator corrects unambiguous errors. Run the same command again to resume a run that was stopped.
 
-    Localization files (XLIFF, PO, JSON …) are arguments: FILE is a file, a folder or a pattern in quotes. They don't need -s
-    and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units stay
-    unchanged.
+    Localization files (XLIFF, PO, JSON …) are arguments: FILE is a file, a folder or a pattern in quotes. They don't
+    need -s and -t, nor -l if they name their languages. Only improved targets change in them; locked and approved units
+    stay unchanged.
     """
     is_texts = options["source"] is not None and not options["names"]
     if (
