@@ -76,6 +76,24 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
     assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("edited %|TER between rows|nrefs:1")
 
 
+def test_the_last_line_tells_in_words_what_is_concluded(improved: Shell) -> None:
+    done = improved("compare r -m ter,chrf")
+    (conclusion,) = (line for line in done.lines if line.startswith("conclusion: "))
+    assert done.lines[-1] == conclusion
+    assert re.fullmatch(
+        r"conclusion: final is better than given: \d+\.\d\d chrF2 \(segments: 1 better, 2 equal, 0 worse\); no test "
+        "was made, so this may be chance",
+        conclusion,
+    )
+    tested = improved("compare r -m ter,chrf --deciding ter --paired-bs").lines
+    (backwards,) = (line for line in tested if line.startswith("conclusion: "))
+    assert re.fullmatch(
+        r"conclusion: final is better than given: \d+\.\d\d TER \(segments: 1 better, 2 equal, 0 worse\); the "
+        "difference is not significant",
+        backwards,
+    ), "less is better by TER"
+
+
 def test_markdown_and_latex_with_names_of_any_kind(improved: Shell) -> None:
     markdown = improved("compare r -m ter -f markdown").out
     assert markdown.startswith("### Scores of 3 segments\n\n| row | TER | change |\n| --- | ---: | ---: |\n| given | ")

@@ -503,6 +503,20 @@ def test_a_table_of_another_run_is_refused_also_where_segments_alone_are_decided
     assert "empty the cell" in refused(reviewed("decide r d.csv"))
 
 
+def test_quiet_prints_remarks_alone(reviewed: Shell) -> None:
+    exported = reviewed("decide r --export d.csv -q")
+    assert (exported.code, exported.out, exported.err) == (0, "", "")
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="accept", _1="reject")
+    done = reviewed("decide r d.csv -q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert reviewed("decide r --export log.jsonl --quiet").err == ""
+    assert reviewed("decide r --import log.jsonl --quiet").err == ""
+    assert "already stored" in reviewed("decide r --import log.jsonl").err
+    refused = reviewed("decide r --export log.jsonl --quiet")
+    assert refused.code == 1
+    assert "already exists" in refused.err
+
+
 def test_a_table_may_be_read_again_after_what_it_changed(reviewed: Shell) -> None:
     assert reviewed("decide r --export d.csv").code == 0
     fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="accept", _1="reject")

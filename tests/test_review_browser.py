@@ -1319,6 +1319,38 @@ def withdraw(page: Any, name: str, *, on_phone: bool) -> None:
     page.get_by_role("button", name="Take back edit 1").click()
 
 
+@pytest.mark.parametrize("size", [(390, 844), (390, 500), (1366, 768), (1920, 1080)], ids=lambda size: f"{size[0]}")
+def test_the_order_and_the_end_of_the_queue_can_be_seen(size: tuple[int, int], browser: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [*varied(), *many(20)]) as server:
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce")
+        page = opened(context, server.address)
+        server.end(signal.SIGKILL)
+        press(page, "A")  # a message comes above the queue, and the state of saving beside the progress
+        page.wait_for_selector("#problem:visible")
+        until(page, "document.getElementById('saved').textContent === '1 decision not saved yet'")
+        saved, theme = page.locator("#saved").bounding_box(), page.locator("#theme").bounding_box()
+        assert saved["x"] + saved["width"] <= theme["x"]
+        page.evaluate("document.getElementById('queue').open = document.getElementById('more-filters').open = true")
+        order = """() => {
+          const select = document.getElementById("filter-sort");
+          const context = document.createElement("canvas").getContext("2d");
+          const style = getComputedStyle(select);
+          context.font = style.font;
+          const widths = Object.values(ORDERS).map((words) => context.measureText(words).width);
+          return [Math.max(...widths), select.clientWidth - parseFloat(style.paddingLeft) - 20]; // the arrow
+        }"""
+        words, room = page.evaluate(order)
+        assert words <= room
+        last = """() => {
+          const rows = [...document.querySelectorAll(".row")];
+          document.getElementById("queue").scrollTop = 1e6;
+          const box = rows.at(-1).getBoundingClientRect();
+          return rows.at(-1).contains(document.elementFromPoint(box.left + 20, box.bottom - 4));
+        }"""
+        assert page.evaluate(last)
+        context.close()
+
+
 # --- size and speed
 
 

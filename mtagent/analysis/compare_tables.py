@@ -16,7 +16,7 @@ from mtagent.analysis.score import digits
 from mtagent.analysis.staged_run import USAGE_COUNTS, Cost
 from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.files import dumped
-from mtagent.formats.ratings import FINAL
+from mtagent.formats.ratings import FINAL, REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Usage
 from mtagent.text import languages, table
@@ -114,13 +114,49 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
 
 
 def below(comparison: RunComparison) -> list[str]:
-    """The lines below the tables: signatures, and the test."""
+    """The lines below the tables: signatures, the test, and what is concluded."""
     lines = list(comparison.signatures)
     if comparison.resampling and _has_tests(comparison.contrasts):
         lines.append(f"p: {comparison.resampling.description}")
         is_corrected = _has_correction(comparison.contrasts)
         lines.append(comparison.resampling.star("all tests by the same metric" if is_corrected else ""))
+    lines += _conclusions(comparison)
     return lines
+
+
+def _conclusions(comparison: RunComparison) -> list[str]:
+    """What the deciding metric shows about the last texts of each run, in words; nothing where all rows are compared
+    with all others, as the matrices show that.
+    """
+    if comparison.place is None or comparison.deciding is None or comparison.against == "all":
+        return []
+    width = digits_of(comparison)[comparison.place]
+    is_higher_better = comparison.rows[0].cells[comparison.place].score.higher_is_better
+    runs_with_end = {row.run for row in comparison.rows if row.stage == FINAL}
+    intermediate = set()
+    for row in comparison.rows:
+        if row.run in runs_with_end and row.stage not in (FINAL, REVIEWED):
+            intermediate.add(row.name)
+    lines = []
+    for contrast in comparison.contrasts:
+        if contrast.metric == comparison.deciding and contrast.row not in intermediate:
+            lines.append(f"conclusion: {_conclusion(contrast, width, is_higher_better=is_higher_better)}")
+    return lines
+
+
+def _conclusion(contrast: Contrast, width: int, *, is_higher_better: bool) -> str:
+    if contrast.wins == contrast.losses == 0 and contrast.difference == 0:
+        return f"{contrast.row} is as good as {contrast.against} by {contrast.metric}, in every segment"
+    amount = f"{abs(contrast.difference):.{width}f}"
+    verdict = "better" if (contrast.difference > 0) == is_higher_better else "worse"
+    extent = f"segments: {contrast.wins:,} better, {contrast.ties:,} equal, {contrast.losses:,} worse"
+    if contrast.p_value is None:
+        doubt = "no test was made, so this may be chance"
+    elif contrast.is_significant:
+        doubt = "the difference is significant"
+    else:
+        doubt = "the difference is not significant"
+    return f"{contrast.row} is {verdict} than {contrast.against}: {amount} {contrast.metric} ({extent}); {doubt}"
 
 
 def _has_tests(contrasts: Sequence[Contrast]) -> bool:

@@ -201,6 +201,7 @@ def _say_remarks(results: Sequence[DecidedSegment]) -> None:
     help="Merge the decisions of another person's store (.jsonl): of two, the later one counts. Or import a table.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an existing file, or decisions made since the table was written.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only conflicts, remarks on texts, and errors.")
 @WHO
 @with_options(STORE_OPTION)
 def decide(
@@ -209,6 +210,7 @@ def decide(
     export: Path | None,
     imported: Path | None,
     force: bool,
+    quiet: bool,
     who: str | None,
     store: Path | None,
 ) -> None:
@@ -237,20 +239,20 @@ def decide(
             else:
                 table_export = export_decisions(opened, run, export)
                 extent = f"{counted(table_export.rows, 'row')}, {table_export.decided} of them with a decision"
-            if export != STANDARD:
+            if export != STANDARD and not quiet:
                 say(f"mtagent: written: {export}: {extent}")
             return
         source = table or imported
         assert source is not None
         if source.suffix != SUFFIX:
-            _import_table(opened, run, source, user() if who is None else who, force)
+            _import_table(opened, run, source, user() if who is None else who, force, quiet)
             return
         if who is not None or force:
             raise click.UsageError(f"{source} holds who decided and when; leave out --who and --force")
-        _import_log(opened, run, source)
+        _import_log(opened, run, source, quiet)
 
 
-def _import_log(opened: Store, run: str, path: Path) -> None:
+def _import_log(opened: Store, run: str, path: Path, quiet: bool) -> None:
     from mtagent.jobs.decision_log import import_log
 
     imported = import_log(opened, run, path)
@@ -266,10 +268,10 @@ def _import_log(opened: Store, run: str, path: Path) -> None:
     if imported.conflicts:
         others.append(counted(len(imported.conflicts), "conflict"))
     changed = [result for result in imported.results if result.decided.text != result.before]
-    _say_imported(imported, changed, older, others)
+    _say_imported(imported, changed, older, others, quiet)
 
 
-def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -> None:
+def _import_table(opened: Store, run: str, table: Path, who: str, force: bool, quiet: bool) -> None:
     from mtagent.jobs.decisions import import_decisions
 
     imported = import_decisions(opened, run, table, who, force=force)
@@ -281,16 +283,26 @@ def _import_table(opened: Store, run: str, table: Path, who: str, force: bool) -
         others.append(f"{counted(imported.withdrawn, 'decision')} withdrawn since the export")
     if imported.empty:
         others.append(f"{counted(imported.empty, 'row')} without a decision")
-    _say_imported(imported, imported.results, "", others)
+    _say_imported(imported, imported.results, "", others, quiet)
 
 
 def _say_imported(
-    imported: LogImport | TableImport, shown: Sequence[DecidedSegment], about_new: str, others: Sequence[str]
+    imported: LogImport | TableImport,
+    shown: Sequence[DecidedSegment],
+    about_new: str,
+    others: Sequence[str],
+    quiet: bool,
 ) -> None:
-    """Print the ``shown`` texts, the remarks, and how many decisions are new; ``others`` counts the other ones."""
-    for result in shown:
-        _print_text(result)
+    """Print the ``shown`` texts, the remarks, and how many decisions are new; ``others`` counts the other ones.
+
+    If ``quiet``, print only the remarks.
+    """
+    if not quiet:
+        for result in shown:
+            _print_text(result)
     _say_remarks(imported.results)
+    if quiet:
+        return
     summary = "no new decision"
     if imported.new:
         summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}{about_new}"

@@ -20,7 +20,7 @@ const FILTERS = {
 const CHIPS = [["decided", "no", "Undecided"], ["state", "rejected", "Change rejected"], ["state", "failed", "Failed"]]; // the filters most used
 const ORDERS = {
   worth: "most worth a look first", gain: "highest expected gain first", doubt: "least certain gain first",
-  labels: "best for the gate to learn from", position: "order of the run",
+  labels: "teaches the gate most first", position: "order of the run",
 };
 const MOST_AT_ONCE = 500; // segments that are decided on with one request
 const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Object.keys(FILTERS).map((name) => [name, ""])) });
@@ -148,7 +148,7 @@ async function decideTogether(entries, tell) {
 
 /** Show what was decided on several segments, and let one undo take it back, unless it is an undo itself. */
 async function showTogether(made, words, { isUndo = false } = {}) {
-  if (made === null) return notice("Nothing was decided: other decisions are not saved yet");
+  if (made === null || (made.length === 0 && trouble)) return notice("Nothing was decided"); // the trouble is shown above
   const canUndo = made.length > 0 && !isUndo;
   if (canUndo) undoable.push({ together: made });
   change({});

@@ -3,7 +3,7 @@
 
 const RETRY = 2000;
 const FINAL = [400, 410, 413, 422]; // answers that stay the same if the request is repeated
-const GONE = "The server does not answer. Your decisions are kept in this browser, and saved when it runs again: open the address that it prints then.";
+const GONE = "The server does not answer. When it runs again, open the address that it prints. Until then this browser keeps your decisions.";
 let token = "";
 let pending = []; // decisions that are not saved yet, oldest first
 let sending = false;
