@@ -768,6 +768,16 @@ TEXTS = [
 
 
 @pytest.mark.skipif(shutil.which("msgcat") is None, reason="needs gettext")
+def test_a_message_that_is_flagged_so_is_not_wrapped_and_the_others_are(tmp_path: Path) -> None:
+    long = f"{'word ' * 30}end"
+    content = f'{PO}\n#, no-wrap\nmsgid "a"\nmsgstr "{long}"\n\n#, no-wrap\nmsgid "b"\nmsgstr "x"\n'
+    document = opened(tmp_path, "a.po", content)
+    new = replaced(document, {"a": f"{long}!", "b": long, "menu\x04Open": long}).decode()
+    assert f'msgid "a"\nmsgstr "{long}!"\n' in new
+    assert f'msgid "b"\nmsgstr "{long}"\n' in new
+    assert 'msgid "Open"\nmsgstr ""\n"word word' in new
+
+
 def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
     header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
     messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))
