@@ -550,6 +550,21 @@ def test_placeholders_may_move_and_none_is_lost_or_invented(tmp_path: Path, targ
             replaced(document, {"u": target})
 
 
+def test_an_end_before_the_beginning_of_another_pair_is_a_tag_of_its_own(tmp_path: Path) -> None:
+    source = '<ept id="1">]</ept> and <bpt id="1">[</bpt>'
+    document = xliff(tmp_path, f'<trans-unit id="a"><source>{source}</source></trans-unit>')
+    assert document.units[0].source == "<1/> and <2/>"
+    assert f"<target>{source.replace('and', 'und')}</target>" in replaced(document, {"a": "<1/> und <2/>"}).decode()
+
+
+def test_a_segment_of_white_space_stays_in_a_new_target(tmp_path: Path) -> None:
+    segments = [f'<mrk mtype="seg" mid="{number}">{text}</mrk>' for number, text in enumerate(["A.", " ", "B."])]
+    source = f"<source>A. B.</source><seg-source>{''.join(segments)}</seg-source>"
+    document = xliff(tmp_path, f'<trans-unit id="a">{source}</trans-unit>')
+    new = replaced(document, {"a/0": "C.", "a/2": "D."}).decode()
+    assert f"<target>{''.join(segments).replace('A.', 'C.').replace('B.', 'D.')}</target>" in new
+
+
 def test_a_text_that_looks_like_a_placeholder_stays_text(tmp_path: Path) -> None:
     document = xliff(tmp_path, '<trans-unit id="u"><source>&lt;1&gt; <x id="9"/></source></trans-unit>')
     assert (document.units[0].source, dict(document.units[0].inline)) == ("<1> <2/>", {"<2/>": '<x id="9"/>'})
