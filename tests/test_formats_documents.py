@@ -793,6 +793,13 @@ def test_a_message_that_is_flagged_so_is_not_wrapped_and_the_others_are(tmp_path
     assert 'msgid "Open"\nmsgstr ""\n"word word' in new
 
 
+def test_a_long_line_in_the_header_says_nothing_of_the_messages(tmp_path: Path) -> None:
+    rule = "(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2)"
+    content = PO.replace("nplurals=2; plural=(n != 1)", f"nplurals=3; plural={rule}")
+    new = replaced(opened(tmp_path, "a.po", content), {"menu\x04Open": f"{'word ' * 30}end"}).decode()
+    assert 'msgid "Open"\nmsgstr ""\n"word word' in new
+
+
 def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
     header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
     messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))

@@ -130,11 +130,13 @@ class PoFile:
             )
         self._examples = rule_examples(self._rule[2]) if self._rule else {}
         self._unwrapped_lines: set[int] = set()  # where the fields of messages begin that are flagged as such
-        exceptions = 0
+        exceptions = 0  # overlong lines that say nothing of the others
         for entry in entries:
-            for each in (*entry.fields.values(), *entry.translations.values()) if _NO_WRAP in entry.flags else ():
-                self._unwrapped_lines.add(each.line)
-                exceptions += _overlong_lines(self._content[self._content.rfind("\n", 0, each.start) + 1 : each.end])
+            if entry.is_header or _NO_WRAP in entry.flags:  # many tools write each field of the header on one line
+                for each in (*entry.fields.values(), *entry.translations.values()):
+                    self._unwrapped_lines.add(each.line)
+                    line_start = self._content.rfind("\n", 0, each.start) + 1
+                    exceptions += _overlong_lines(self._content[line_start : each.end])
         self._wrapped = _overlong_lines(self._content) == exceptions
         for entry in entries:
             if not entry.is_header:
