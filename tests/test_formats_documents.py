@@ -550,6 +550,21 @@ def test_placeholders_may_move_and_none_is_lost_or_invented(tmp_path: Path, targ
             replaced(document, {"u": target})
 
 
+def test_an_end_before_the_beginning_of_another_pair_is_a_tag_of_its_own(tmp_path: Path) -> None:
+    source = '<ept id="1">]</ept> and <bpt id="1">[</bpt>'
+    document = xliff(tmp_path, f'<trans-unit id="a"><source>{source}</source></trans-unit>')
+    assert document.units[0].source == "<1/> and <2/>"
+    assert f"<target>{source.replace('and', 'und')}</target>" in replaced(document, {"a": "<1/> und <2/>"}).decode()
+
+
+def test_a_segment_of_white_space_stays_in_a_new_target(tmp_path: Path) -> None:
+    segments = [f'<mrk mtype="seg" mid="{number}">{text}</mrk>' for number, text in enumerate(["A.", " ", "B."])]
+    source = f"<source>A. B.</source><seg-source>{''.join(segments)}</seg-source>"
+    document = xliff(tmp_path, f'<trans-unit id="a">{source}</trans-unit>')
+    new = replaced(document, {"a/0": "C.", "a/2": "D."}).decode()
+    assert f"<target>{''.join(segments).replace('A.', 'C.').replace('B.', 'D.')}</target>" in new
+
+
 def test_a_text_that_looks_like_a_placeholder_stays_text(tmp_path: Path) -> None:
     document = xliff(tmp_path, '<trans-unit id="u"><source>&lt;1&gt; <x id="9"/></source></trans-unit>')
     assert (document.units[0].source, dict(document.units[0].inline)) == ("<1> <2/>", {"<2/>": '<x id="9"/>'})
@@ -768,6 +783,23 @@ TEXTS = [
 
 
 @pytest.mark.skipif(shutil.which("msgcat") is None, reason="needs gettext")
+def test_a_message_that_is_flagged_so_is_not_wrapped_and_the_others_are(tmp_path: Path) -> None:
+    long = f"{'word ' * 30}end"
+    content = f'{PO}\n#, no-wrap\nmsgid "a"\nmsgstr "{long}"\n\n#, no-wrap\nmsgid "b"\nmsgstr "x"\n'
+    document = opened(tmp_path, "a.po", content)
+    new = replaced(document, {"a": f"{long}!", "b": long, "menu\x04Open": long}).decode()
+    assert f'msgid "a"\nmsgstr "{long}!"\n' in new
+    assert f'msgid "b"\nmsgstr "{long}"\n' in new
+    assert 'msgid "Open"\nmsgstr ""\n"word word' in new
+
+
+def test_a_long_line_in_the_header_says_nothing_of_the_messages(tmp_path: Path) -> None:
+    rule = "(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2)"
+    content = PO.replace("nplurals=2; plural=(n != 1)", f"nplurals=3; plural={rule}")
+    new = replaced(opened(tmp_path, "a.po", content), {"menu\x04Open": f"{'word ' * 30}end"}).decode()
+    assert 'msgid "Open"\nmsgstr ""\n"word word' in new
+
+
 def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
     header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
     messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))

@@ -408,13 +408,13 @@ class HtmlFile(ProseFile):
         if not attributes:
             return passage.inline
         inline = {}
+        starts = [edit.start for edit in attributes]
         place = passage.spans[0][0]
         for key, markup in passage.inline.items():  # in the order of the file
             start = self._file.content.index(markup, place)
             place = start + len(markup)
-            for edit in reversed(attributes):
-                if start <= edit.start and edit.end <= place:
-                    markup = markup[: edit.start - start] + edit.text + markup[edit.end - start :]
+            for edit in reversed(attributes[bisect_left(starts, start) : bisect_left(starts, place)]):
+                markup = markup[: edit.start - start] + edit.text + markup[edit.end - start :]
             inline[key] = markup
         return inline
 

@@ -77,34 +77,37 @@ def numbered(source: Sequence[str | InlineTag], target: Sequence[str | InlineTag
     """
     texts = [source, target]
     plain = "".join(piece for pieces in texts for piece in pieces if isinstance(piece, str))
-    number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0)
-    numbers: dict[tuple[str, str, int], int] = {}
-    paired: set[tuple[str, str, int]] = set()
-    for pieces in texts:
-        still_open: set[tuple[str, str, int]] = set()
-        for piece in pieces:
-            if isinstance(piece, str):
-                continue
-            if piece.key not in numbers:
-                number += 1
-                numbers[piece.key] = number
-            if piece.role == "open":
-                still_open.add(piece.key)
-            elif piece.role == "close" and piece.key in still_open:
-                paired.add(piece.key)
+    first_number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0) + 1
+    paired = {key for pieces in texts for key in _paired(pieces)}
+    numbers: dict[tuple[object, ...], int] = {}
     inline: dict[str, str] = {}
     written = []
     for pieces in texts:
         characters = []
         for piece in pieces:
             if isinstance(piece, InlineTag):
-                placeholder = _placeholder(numbers[piece.key], piece, paired)
+                # An end before its beginning, of another pair with the same id, is a tag of its own.
+                identity = piece.key if piece.key in paired else (piece.key, piece.role)
+                number = numbers.setdefault(identity, first_number + len(numbers))
+                placeholder = _placeholder(number, piece, paired)
                 inline[placeholder] = piece.markup
                 characters.append(placeholder)
             else:
                 characters.append(piece)
         written.append("".join(characters))
     return written[0], written[1], inline
+
+
+def _paired(pieces: Iterable[str | InlineTag]) -> Iterator[tuple[str, str, int]]:
+    """The keys of the tags that begin before they end."""
+    still_open: set[tuple[str, str, int]] = set()
+    for piece in pieces:
+        if isinstance(piece, str):
+            continue
+        if piece.role == "open":
+            still_open.add(piece.key)
+        elif piece.role == "close" and piece.key in still_open:
+            yield piece.key
 
 
 def _placeholder(number: int, code: InlineTag, paired: set[tuple[str, str, int]]) -> str:

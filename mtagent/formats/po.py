@@ -45,6 +45,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 _TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()}
 _TRANSLATED = {code: f"\\{code:03o}" for code in (*range(32), 127)}
 _TRANSLATED |= {ord(character): escaped for character, escaped in _TO_ESCAPE.items()}
+_NO_WRAP = "no-wrap"  # the flag of a message that msgmerge doesn't wrap
 _CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
 _PLURAL_RULE = regex.compile(r"nplurals\s*=\s*0*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
 
@@ -128,7 +129,15 @@ class PoFile:
                 f"more than {_MOST_FORMS} forms; correct it"
             )
         self._examples = rule_examples(self._rule[2]) if self._rule else {}
-        self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
+        self._unwrapped_lines: set[int] = set()  # where the fields of messages begin that are flagged as such
+        exceptions = 0  # overlong lines that say nothing of the others
+        for entry in entries:
+            if entry.is_header or _NO_WRAP in entry.flags:  # many tools write each field of the header on one line
+                for each in (*entry.fields.values(), *entry.translations.values()):
+                    self._unwrapped_lines.add(each.line)
+                    line_start = self._content.rfind("\n", 0, each.start) + 1
+                    exceptions += _overlong_lines(self._content[line_start : each.end])
+        self._wrapped = _overlong_lines(self._content) == exceptions
         for entry in entries:
             if not entry.is_header:
                 self._add(entry)
@@ -186,11 +195,11 @@ class PoFile:
                     forms.setdefault(number, "")  # gettext allows no gaps
                 forms[lacking[-1]] = target
             else:
-                written = self._quoted(like.keyword, like.indent, target)
+                written = self._quoted(like, like.keyword, target)
                 edits.append(ByteEdit(places[like.start], places[like.end], written.encode(self._charset)))
         for like, forms in added.items():
             place = places[like.line_end]
-            edits.append(ByteEdit(place, place, self._new_forms(like.indent, forms).encode(self._charset)))
+            edits.append(ByteEdit(place, place, self._new_forms(like, forms).encode(self._charset)))
         return edits
 
     def _mark_insertions(self, marks: Mapping[str, Sequence[UnitMark]]) -> list[tuple[int, str]]:
@@ -211,19 +220,19 @@ class PoFile:
                         insertions[message.flags_place, f"#, fuzzy{self._newline}"] = None
         return sorted(insertions)
 
-    def _new_forms(self, indent: str, forms: Mapping[int, str]) -> str:
-        """Lines for these forms of a plural, in the order of their numbers."""
+    def _new_forms(self, like: _Field, forms: Mapping[int, str]) -> str:
+        """Lines for these forms of a plural, in the order of their numbers, after the form ``like``."""
         lines = []
         for number, text in sorted(forms.items()):
             keyword = f"msgstr[{number}] "
-            lines.append(f"{self._newline}{indent}{keyword}{self._quoted(keyword, indent, text)}")
+            lines.append(f"{self._newline}{like.indent}{keyword}{self._quoted(like, keyword, text)}")
         return "".join(lines)
 
-    def _quoted(self, keyword: str, indent: str, text: str) -> str:
-        """``text`` in quotes, over as many lines as msgmerge would take."""
-        width = _WIDTH if self._wrapped else None
-        lines = _wrapped(text, width, len(keyword) + len(indent))
-        return f"{self._newline}{indent}".join(f'"{line}"' for line in lines)
+    def _quoted(self, like: _Field, keyword: str, text: str) -> str:
+        """``text`` in quotes, over as many lines as msgmerge would take in the message of ``like``."""
+        width = _WIDTH if self._wrapped and like.line not in self._unwrapped_lines else None
+        lines = _wrapped(text, width, len(keyword) + len(like.indent))
+        return f"{self._newline}{like.indent}".join(f'"{line}"' for line in lines)
 
     def _add(self, entry: _Message) -> None:
         singular = entry.fields["msgid"].text
@@ -524,6 +533,10 @@ def _breakable(line: str) -> list[str]:
         pieces.append(line[position : match.end()])
         position = match.end()
     return [*pieces, line[position:]]
+
+
+def _overlong_lines(text: str) -> int:
+    return sum(map(_is_overlong, text.splitlines()))
 
 
 def _is_overlong(line: str) -> bool:

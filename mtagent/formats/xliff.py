@@ -310,7 +310,8 @@ class XliffFile:
         return with_markup(target, unit.inline, self._xml.escaped)
 
     def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str], markings: Mapping[int, _Marking]) -> ByteEdit:
-        """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.
+        """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty,
+        except those of white space, which is layout.
 
         Segments of the file's target stay as they are, and so does the white space between two that stay neighbours.
         """
@@ -337,7 +338,8 @@ class XliffFile:
             else:
                 opening, closing = tag_pair(self._xml, (segment or in_source[mid]).tag)
                 opening = with_attributes(opening, markings.get(number, _UNMARKED).text)
-                pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
+                text = "" if unit.source.strip() else unit.source
+                pieces += [opening, self._markup(unit, targets.get(unit.id, text)), closing]
         pieces.append(skeleton.place.closing)
         return ByteEdit(skeleton.place.start, skeleton.place.end, self._xml.encoded("".join(pieces)))
 

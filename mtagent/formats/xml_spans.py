@@ -176,7 +176,7 @@ class XmlFile:
 
     def check(self) -> None:
         """Raise :class:`InputError`, with the line of what is wrong, unless the file is well-formed and harmless."""
-        parser = _parser(self.path)
+        parser = _parser(self.path, self.encoding)
         try:
             for start in range(0, len(self.data) + 1, CHUNK):
                 parser.Parse(self.data[start : start + CHUNK], start + CHUNK > len(self.data))
@@ -201,9 +201,9 @@ class XmlFile:
         return f"{where}: not well-formed XML: {problem}; restore the file, or export it again"
 
 
-def _parser(path: Path) -> expat.XMLParserType:
+def _parser(path: Path, encoding: str) -> expat.XMLParserType:
     """An expat that checks a file, and refuses what it must not declare."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("UTF-8" if encoding == "utf-8" else None)  # it may be declared by another name
 
     def where() -> str:
         return f"{path}:{parser.CurrentLineNumber}"
