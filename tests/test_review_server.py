@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from mtagent.jobs.decisions import decide
 from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
 from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
@@ -498,6 +499,25 @@ async def test_decisions_on_several_segments_are_written_together_except_where_s
         undone = entry("bank", *reversed(undo), version=bank["version"])
         (bank,) = (await client.post("/api/decide-all", json={"run": 0, "segments": [undone]})).json()
         assert (bank["text"], bank["decided"]) == ("Das Ufer des Flusses.", "no")
+
+
+async def test_an_undo_of_decisions_together_leaves_out_what_was_withdrawn_elsewhere(store: Store) -> None:
+    async with asking(store) as client:
+        batch = []
+        for name in ("bank", "zeta"):
+            shown = {key: (await place(client, name))[key] for key in ("position", "version", "seen")}
+            batch.append({**shown, "decisions": [{"verdict": "accept"}]})
+        made = (await client.post("/api/decide-all", json={"run": 0, "segments": batch})).json()
+        decide(store, "run", "undecided", ["bank"])
+        undo = []
+        for state, name in zip(made, ("bank", "zeta"), strict=True):
+            shown = {key: (await place(client, name))[key] for key in ("position", "version", "seen")}
+            undo.append({**shown, "decisions": [{"verdict": "undecided", "withdraws": state["made"][0]}]})
+        answer = await client.post("/api/decide-all", json={"run": 0, "segments": undo})
+        assert answer.status_code == 200, answer.text
+        bank, zeta = answer.json()
+        assert (bank["made"], bank["decided"]) == ([], "no")
+        assert (len(zeta["made"]), zeta["decided"]) == (1, "no")
 
 
 @pytest.mark.parametrize(

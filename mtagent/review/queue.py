@@ -243,8 +243,8 @@ class ReviewQueue:
         """Store the decisions on each segment of the ``batch`` that is still as it was shown.
 
         For each segment, returns its state and the ids of the decisions ``made``. Segments that were decided on or
-        done again meanwhile have none. All decisions of a batch are written together, or none. Raises
-        :class:`ConfigError` for a decision that cannot be made.
+        done again meanwhile have none; what was withdrawn meanwhile is not withdrawn again. All decisions of a batch
+        are written together, or none. Raises :class:`ConfigError` for a decision that cannot be made.
         """
         opened = self._opened(run)
         placed: list[tuple[int, Decision]] = []
@@ -257,18 +257,22 @@ class ReviewQueue:
             if version != entry.version or fingerprint(chain) != entry.seen or entry.position in expected:
                 continue
             expected[entry.position] = version
+            withdrawn = {decision.withdraws for decision in history}
             for decision in entry.decisions:
+                if decision.withdraws is not None and decision.withdraws in withdrawn:
+                    continue  # somebody else was faster
                 signed = decision.model_copy(update={"segment": chain.segment.id, "who": self.who})
                 checked = opened.checked(chain, signed, history)
                 history.append(checked)
                 placed.append((entry.position, checked))
         versions = opened.log.append(placed, expected=expected) if placed else {}
+        counts = Counter(position for position, _ in placed)
         states = []
         for entry in batch:
             made: list[int] = []
             last = versions.get(entry.position)
             if last is not None:  # the decisions on a segment were written one after the other
-                made = list(range(last - len(entry.decisions) + 1, last + 1))
+                made = list(range(last - counts[entry.position] + 1, last + 1))
             result, version = self.segment(run, entry.position)
             states.append({"run": run, "position": entry.position, "made": made, **status_data(result, version)})
         return states
