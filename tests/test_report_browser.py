@@ -524,6 +524,18 @@ def test_paper_has_charts_with_their_numbers_and_no_controls(opened: Any, folder
     assert page.locator("details.on-paper[open]").count() == 0
 
 
+def test_all_pages_can_be_shown_in_one_to_print_them(opened: Any, folder: Path) -> None:
+    watched = opened(f"{written(folder, 'pages', many(120))}#page=2")
+    assert (watched.hits, len(watched.ids)) == ("120 segments, page 2 of 3", 50)
+    whole = watched.page.get_by_role("button", name="All, to print them")
+    whole.click()
+    assert (watched.hits, len(watched.ids)) == ("120 segments", 120)
+    assert watched.page.url.endswith("#page=all")
+    assert whole.is_disabled()
+    watched.page.get_by_role("button", name="Last").click()
+    assert (watched.hits, len(watched.ids)) == ("120 segments, page 3 of 3", 20)
+
+
 def test_charts_and_rows_are_whole_on_paper_and_nothing_is_wider(opened: Any, folder: Path) -> None:
     """A4 between margins of 12 mm is 703 pixels wide."""
     watched = opened(written(folder, "varied", varied()), width=703)

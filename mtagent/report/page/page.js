@@ -1,6 +1,7 @@
 // The list of segments: search, filters, pages, details, keys.
 
 const PAGE = 50;
+const ALL = "all"; // in place of a page's number: all pages in one, for paper
 const EXCERPT = 600; // characters of a text in a closed row
 const VERDICTS = { kept: "change kept", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
 const FLAGS = { missing: "no translation", empty: "empty", copied: "copies the source", script: "foreign script" };
@@ -435,26 +436,30 @@ function change(changes) {
 
 function render() {
   const last = Math.max(1, Math.ceil(matching.length / PAGE));
-  const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
-  state.page = String(page); // an address may name a page that there is not
-  const here = matching.slice((page - 1) * PAGE, page * PAGE);
+  const isWhole = state.page === ALL;
+  const page = isWhole ? 1 : Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
+  if (!isWhole) state.page = String(page); // an address may name a page that there is not
+  const here = isWhole ? matching : matching.slice((page - 1) * PAGE, page * PAGE);
   list.replaceChildren(...here.map(rowOf));
   list.start = (page - 1) * PAGE + 1;
   const button = (label, target) => {
-    const made = element("button", { type: "button", disabled: target < 1 || target > last || target === page }, label);
+    const isHere = target === (isWhole ? ALL : page);
+    const made = element("button", { type: "button", disabled: target < 1 || target > last || isHere }, label);
     made.addEventListener("click", () => turnTo(target));
     return made;
   };
   pages.hidden = last < 2;
-  pages.replaceChildren(button("First", 1), button("Previous", page - 1), element("span", {}, `Page ${page} of ${last}`), button("Next", page + 1), button("Last", last));
-  showState(page);
+  const place = isWhole ? "All pages" : `Page ${page} of ${last}`;
+  const next = isWhole ? last + 1 : page + 1;
+  pages.replaceChildren(button("First", 1), button("Previous", page - 1), element("span", {}, place), button("Next", next), button("Last", last), button("All, to print them", ALL));
+  showState(isWhole || last < 2 ? "" : `, page ${page} of ${last}`);
   const opened = here.findIndex((segment) => segment.id === state.segment);
   if (opened >= 0) setOpen(list.children[opened], true, here[opened]);
   remember();
 }
 
 /** The filters as the state has them, and how many segments there are. */
-function showState(page) {
+function showState(place) {
   if (search.value !== state.q) search.value = state.q;
   for (const select of form.querySelectorAll("select")) {
     select.value = state[select.name];
@@ -462,7 +467,7 @@ function showState(page) {
   }
   const all = matching.length === segments.length;
   const count = all ? counted(matching.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(segments.length, "segment")}`;
-  const text = matching.length === 0 ? "No segment is like that" : count + (matching.length > PAGE ? `, page ${page}` : "");
+  const text = matching.length === 0 ? "No segment is like that" : count + place;
   if (hits.textContent !== text) hits.textContent = text;
   clear.hidden = all && state.sort === DEFAULTS.sort && state.q === "";
 }
