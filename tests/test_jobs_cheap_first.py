@@ -46,7 +46,7 @@ def test_the_model_is_asked_about_edits_that_the_metric_leaves_open_and_a_resume
         resumed = shell.postedit(f"{panel} --name first -o again.txt")
         assert resumed.code == 0, resumed.err
         assert len(read_journal(log)) == needed
-    assert "usually half or less: metrics judge first (--ask-all)" in estimate.out
+    assert "usually half or less, after the metrics (--ask-all)" in estimate.out
     assert shell.read("again.txt") == shell.read("first.txt")
 
     gain, asked_all, usage_of_all = gate_of(shell, "whole", "whole.db")
