@@ -40,7 +40,7 @@ def shown(comparison: RunComparison, form: str = "text", width: int | None = Non
 
     ``width`` is the number of digits after the point; by default each metric has its own.
     """
-    return table.FORMS[form](tables(comparison, width), below(comparison), comparison.warnings, **more)
+    return table.FORMS[form](tables(comparison, width), below(comparison, width), comparison.warnings, **more)
 
 
 def shown_pairs(comparisons: Sequence[RunComparison], form: str = "text", width: int | None = None) -> str:
@@ -51,7 +51,7 @@ def shown_pairs(comparisons: Sequence[RunComparison], form: str = "text", width:
         pair_tables = []
         for pair_table in tables(comparison, width):
             pair_tables.append(replace(pair_table, title=f"{pair}: {pair_table.title}"))
-        parts.append(table.FORMS[form](pair_tables, below(comparison), comparison.warnings))
+        parts.append(table.FORMS[form](pair_tables, below(comparison, width), comparison.warnings))
     parts.append(table.FORMS[form](_average_tables(averages(comparisons), comparisons[0], width)))
     return "\n\n".join(parts)
 
@@ -113,24 +113,24 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     return filled_tables
 
 
-def below(comparison: RunComparison) -> list[str]:
+def below(comparison: RunComparison, width: int | None = None) -> list[str]:
     """The lines below the tables: signatures, the test, and what is concluded."""
     lines = list(comparison.signatures)
     if comparison.resampling and _has_tests(comparison.contrasts):
         lines.append(f"p: {comparison.resampling.description}")
         is_corrected = _has_correction(comparison.contrasts)
         lines.append(comparison.resampling.star("all tests by the same metric" if is_corrected else ""))
-    lines += _conclusions(comparison)
+    lines += _conclusions(comparison, width)
     return lines
 
 
-def _conclusions(comparison: RunComparison) -> list[str]:
+def _conclusions(comparison: RunComparison, width: int | None) -> list[str]:
     """What the deciding metric shows about the last texts of each run, in words; nothing where all rows are compared
     with all others, as the matrices show that.
     """
     if comparison.place is None or comparison.deciding is None or comparison.against == "all":
         return []
-    width = digits_of(comparison)[comparison.place]
+    digit_count = digits_of(comparison, width)[comparison.place]
     is_higher_better = comparison.rows[0].cells[comparison.place].score.higher_is_better
     runs_with_end = {row.run for row in comparison.rows if row.stage == FINAL}
     intermediate = set()
@@ -140,14 +140,14 @@ def _conclusions(comparison: RunComparison) -> list[str]:
     lines = []
     for contrast in comparison.contrasts:
         if contrast.metric == comparison.deciding and contrast.row not in intermediate:
-            lines.append(f"conclusion: {_conclusion(contrast, width, is_higher_better=is_higher_better)}")
+            lines.append(f"conclusion: {_conclusion(contrast, digit_count, is_higher_better=is_higher_better)}")
     return lines
 
 
-def _conclusion(contrast: Contrast, width: int, *, is_higher_better: bool) -> str:
-    if contrast.wins == contrast.losses == 0 and contrast.difference == 0:
-        return f"{contrast.row} is as good as {contrast.against} by {contrast.metric}, in every segment"
-    amount = f"{abs(contrast.difference):.{width}f}"
+def _conclusion(contrast: Contrast, digit_count: int, *, is_higher_better: bool) -> str:
+    if contrast.difference == 0:
+        return f"{contrast.row} is as good as {contrast.against} by {contrast.metric}"
+    amount = f"{abs(contrast.difference):.{digit_count}f}"
     verdict = "better" if (contrast.difference > 0) == is_higher_better else "worse"
     extent = f"segments: {contrast.wins:,} better, {contrast.ties:,} equal, {contrast.losses:,} worse"
     if contrast.p_value is None:
