@@ -821,7 +821,7 @@ def test_texts_are_known_when_a_second_file_comes_into_their_xliff(locked: Shell
 def test_a_failed_text_is_tried_again(project: Shell) -> None:
     command = "postedit --source-lang en --in-place --lock locales --stages p --model m --deadline 1 --base-url"
     assert project(f"{command} http://127.0.0.1:9/v1", "--give-up-after", "0").code == 3
-    assert len(project.read("mtagent.lock")) == 1
+    assert [line.split("\t")[2] for line in project.read("mtagent.lock")[1:]] == ["retry"] * 2
     assert "4 texts new or changed" in project("postedit --frozen locales").err
 
 
@@ -834,6 +834,20 @@ def test_lines_of_both_branches_count_after_a_merge_and_a_conflict_is_named(lock
     lock.write_text("\n".join([header, *lines[:2], "<<<<<<< HEAD", *lines[2:], ""]), encoding="utf-8")
     done = locked(LOCKED)
     assert (done.code, "mtagent.lock:4: expected a file, an id and two hashes" in done.err) == (1, True), done.err
+
+
+def test_people_s_edit_of_a_text_that_had_failed_stays(locked: Shell) -> None:
+    path = locked.folder / "app.xlf"
+    path.write_text(path.read_text("utf-8").replace("The cat sat here.", "The cat sat there."), encoding="utf-8")
+    options = "--give-up-after 0 --deadline 1 --model m --base-url http://127.0.0.1:9/v1"
+    assert locked(f"postedit app.xlf --in-place --lock {options}").code == 3
+    assert "nothing to process" not in locked(LOCKED + " --dry-run").err, "it is tried again"
+    assert locked(LOCKED + " --frozen").code == 1
+    mine = path.read_text(encoding="utf-8").replace("El gato", "El  gatito")
+    path.write_text(mine, encoding="utf-8")
+    done = locked(LOCKED)
+    assert "1 not in the run: edited by people since the lock file was written" in done.err, done.err
+    assert path.read_text(encoding="utf-8") == mine
 
 
 def test_the_lock_forgets_texts_that_are_gone_and_keeps_other_files(locked: Shell) -> None:
@@ -849,7 +863,7 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
     path = project.folder / "mtagent.lock"
     first, second = Lock(path), Lock(path)
     for lock, file in ((first, "es.po"), (second, "pt.po")):
-        lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
+        lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, {})
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
 
@@ -857,11 +871,11 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
 def test_a_text_that_failed_here_keeps_the_line_that_another_process_has_written_meanwhile(project: Shell) -> None:
     path, file = project.folder / "mtagent.lock", project.folder / "es.po"
     slow, quick = Lock(path), Lock(path)
-    quick.update(file, ["a", "b"], {"a": hashes_of("a", "quick"), "b": hashes_of("b", "quick")}, ())
+    quick.update(file, ["a", "b"], {"a": hashes_of("a", "quick"), "b": hashes_of("b", "quick")}, {})
     quick.write()
-    slow.update(file, ["a", "b"], {"b": hashes_of("b", "slow")}, {"a"})
+    slow.update(file, ["a", "b"], {"b": hashes_of("b", "slow")}, {"a": None})
     slow.write()
-    slow.update(file, ["b"], {}, ())  # the text is gone, and nobody else has noted anything since
+    slow.update(file, ["b"], {}, {})  # the text is gone, and nobody else has noted anything since
     expected = {
         "a": [*hashes_of("a", "quick")],
         "b": [*hashes_of("b", "slow")],
@@ -879,7 +893,7 @@ def test_no_line_is_lost_if_several_write_the_lock_file_at_once(project: Shell) 
     def write(language: str) -> None:
         lock = Lock(path)
         for number in range(8):
-            lock.update(project.folder / f"{language}{number}.po", texts, texts, ())
+            lock.update(project.folder / f"{language}{number}.po", texts, texts, {})
             lock.write()
 
     with ThreadPoolExecutor() as pool:

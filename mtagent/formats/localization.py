@@ -468,13 +468,14 @@ class LocalizationFiles:
         if self.lock is None:
             return
         finished: dict[str, LockedHashes] = {}
-        to_do = set()
+        to_do: dict[str, str | None] = {}
         for unit in document.units:
             result = results.get(unit.id)
             if result is None:
                 continue
             if result.segment.id in failed or result.segment.source != unit.source:
-                to_do.add(unit.id)
+                target = targets.get(unit.id, unit.target)
+                to_do[unit.id] = None if target == unit.target else hashes_of(unit.source, target).target
             else:
                 finished[unit.id] = hashes_of(unit.source, targets.get(unit.id, unit.target))
         self.lock.update(document.path, [unit.id for unit in document.units], finished, to_do)

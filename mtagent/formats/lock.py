@@ -1,7 +1,8 @@
 """The lock file of a project's localization files: the texts that were improved, as hashes, for a repository.
 
 A line is for one text: the file, the id, the hash of its source and the hash of its target, with tabs between them.
-Lines are sorted, so that two branches merge. After a merge that kept both lines of a text, each of them counts::
+Lines are sorted, so that two branches merge. After a merge that kept both lines of a text, each of them counts. A text
+that failed has ``retry`` in place of its source's hash::
 
     # mtagent.lock 1: texts that mtagent has worked on, with hashes of source and target. Commit this file.
     locales/de.po	Open	6c5e2f7c01e4a2b5	0b1c8d3e6f7a9b2c
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,6 +23,7 @@ from mtagent.formats.files import lines_of, write_pieces
 
 HEADER = "# mtagent.lock 1: texts that mtagent has worked on, with hashes of source and target. Commit this file."
 _SHOWN_KEY = 60
+_RETRY = "retry"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\x04": "\\4"})
 Standing = Literal["new", "done", "changed", "edited"]
 """What a lock knows of a text: it is new, done, done before its source changed, or edited by people since."""
@@ -92,16 +94,29 @@ class Lock:
         return by_key.get(key, set())
 
     def update(
-        self, file: Path, ids: Iterable[str], finished: Mapping[str, LockedHashes], to_do: Collection[str]
+        self,
+        file: Path,
+        ids: Iterable[str],
+        finished: Mapping[str, LockedHashes],
+        to_do: Mapping[str, str | None],
     ) -> None:
-        """Note what became of the units ``finished``, and forget those ``to_do`` and those that aren't in ``ids``."""
+        """Note what became of the units ``finished`` and ``to_do``, and forget those that aren't in ``ids``.
+
+        ``to_do`` are the units to work on again, with the hash of the target that the tool has written, or ``None`` if
+        the file has the target that it had. Targets of the tool stay known, so that people's later edits are seen.
+        """
         former = self._hashes.get(self._name(file), {})
         current: dict[str, set[LockedHashes]] = {}
         for unit_id in ids:
             key = _key(unit_id)
             if unit_id in finished:
                 current[key] = {finished[unit_id]}
-            elif key in former and unit_id not in to_do:
+            elif unit_id in to_do:
+                own_target = to_do[unit_id]
+                own_targets = {each.target for each in former.get(key, ())} if own_target is None else {own_target}
+                if own_targets:
+                    current[key] = {LockedHashes(_RETRY, target) for target in own_targets}
+            elif key in former:
                 current[key] = former[key]
         self._hashes[self._name(file)] = current
         self._updated.add(self._name(file))
