@@ -40,6 +40,7 @@ from mtagent.text.amounts import counted
 from mtagent.text.masking import MASK
 
 if TYPE_CHECKING:
+    from mtagent.chain.calibration import Effect
     from mtagent.learning.calibrate import GateCheck
     from mtagent.learning.pairs import JudgedData
     from mtagent.learning.reading import JudgedInputs
@@ -248,18 +249,24 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         write(calibration, output)
     gain = calibration.gain
     if config is not None and gain is not None and gain.held_out is not None:
-        unit = "; an accepted edit counts 1, a rejected one -1" if options["decisions"] else ""
-        say(f"mtagent: what this gate does with edits that it did not learn from (with 95 % intervals{unit}):")
-        for line in text.meaning(gain.held_out):
-            say(f"  {line}")
-        lead = gain.held_out.lead
-        if options["decisions"] and (lead.low is None or lead.low <= 0):
-            review_command = f"mtagent review {shlex.quote(options['runs'][0])}"
-            say(f"mtagent: more decisions show whether the gate is better: `{review_command}`, then calibrate again")
+        _say_meaning(gain.held_out, options)
     if config is not None and gain is not None and output not in (None, STANDARD):
         _print_next_command(config, output, options)
     if has_failed:
         sys.exit(3)
+
+
+def _say_meaning(effect: Effect, options: Mapping[str, Any]) -> None:
+    """Print in a few lines what the gate does."""
+    from mtagent.learning import text
+
+    unit = "; an accepted edit counts 1, a rejected one -1" if options["decisions"] else ""
+    say(f"mtagent: what this gate does with edits that it did not learn from (with 95 % intervals{unit}):")
+    for line in text.meaning(effect):
+        say(f"  {line}")
+    if options["decisions"] and (effect.lead.low is None or effect.lead.low <= 0):
+        review_command = f"mtagent review {shlex.quote(options['runs'][0])}"
+        say(f"mtagent: more decisions show whether the gate is better: `{review_command}`, then calibrate again")
 
 
 def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:

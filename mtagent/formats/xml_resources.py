@@ -133,15 +133,14 @@ class ResourceFile:
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
-        if unit.id not in self._target.resources:
-            group = self._target.groups.get(self._group_name(unit))
-            if group is None or not group.resources or group.name[0] == _ARRAY:
-                pass  # the entry or the item is added
-            elif not self._forms_beside(group, unit):
-                return (
-                    f"has no place: the entry in line {group.resources[0].keyed.line} lacks this text of the source; "
-                    "add it, or remove the entry"
-                )
+        group = self._target.groups.get(self._group_name(unit))
+        if unit.id in self._target.resources or group is None or not group.resources:
+            return self._dialect.fault(target)  # it has a place, or the whole entry is added
+        if group.name[0] != _ARRAY and not self._forms_beside(group, unit):
+            return (
+                f"has no place: the entry in line {group.resources[0].keyed.line} lacks this text of the source; "
+                "add it, or remove the entry"
+            )
         return self._dialect.fault(target)
 
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
