@@ -90,6 +90,41 @@ def test_an_edit_under_a_reworded_sentence_is_taken_back_and_the_rest_of_the_rew
     assert result.remarks == ("edit 2: is in the text in part: another edit has changed the rest of its place",)
 
 
+def reworded() -> Chain:
+    """The proofreading rewords a sentence with the word that the post-edit brought."""
+    given = "The text is erronous today."
+    first = step("postedit", given, edit(given, "erronous", "wrong"))
+    second = step("proofread", first.text, edit(first.text, first.text, "The text is incorrect now."))
+    return chain_of(given, first, second)
+
+
+@pytest.mark.parametrize("history", [[say("reject", 1), say("accept", 2)], [say("reject"), say("accept", 2)]])
+def test_an_accepted_edit_replaces_the_words_from_before_an_edit_that_was_taken_back(history: list[Decision]) -> None:
+    result = decided(reworded(), history)
+    assert result.text == "The text is incorrect now."
+    assert [row.stands for row in result.edits] == ["no", "whole"]
+    assert not result.remarks
+
+
+def test_an_accepted_edit_replaces_no_words_that_a_person_wrote_and_the_segment_is_not_approved_then() -> None:
+    given = "a wrong text"
+    first = step("postedit", given, edit(given, "wrong", "false"))
+    both = chain_of(given, first, step("proofread", first.text, edit(first.text, "false", "incorrect")))
+    history = [say("text", 1, "bad"), say("accept", 2)]
+    result = decided(both, history)
+    assert result.text == "a bad text"
+    assert result.remarks == ("edit 2: isn't in the text: another edit has changed its place",)
+    assert not result.approved
+    assert decided(both, [*history, say("accept")]).approved
+
+
+def test_words_that_an_edit_left_alone_stay_if_it_is_taken_back_and_a_later_one_accepted() -> None:
+    given = "a very big house"
+    first = step("postedit", given, edit(given, "very big", "big"))
+    second = step("proofread", first.text, edit(first.text, "big", "large"))
+    assert text_of(chain_of(given, first, second), say("reject", 1), say("accept", 2)) == "a very large house"
+
+
 def test_an_accepted_edit_goes_before_one_that_covers_its_place() -> None:
     given = "a big house"
     made = edit(given, "big house", "mansion")

@@ -764,6 +764,35 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         assert state(tmp_path, "bank") == [None, "reject"]
 
 
+def test_an_edit_whose_words_a_later_one_replaced_says_so_and_never_that_it_is_in_the_text_and_is_not(
+    context: Any, tmp_path: Path
+) -> None:
+    given, second, third = "Ein altes Haus.", "Ein neues Haus.", "Ein schönes Haus."
+    chain = edited(segment("s", "A house.", given), second, error(given, "altes", "neues"))
+    change = error(second, "neues", "schönes", severity="minor")
+    later = edited(segment("s", "A house.", second), third, change).steps[0]
+    chain = chain.model_copy(update={"steps": (*chain.steps, later.model_copy(update={"stage": "proofread"}))})
+    with reviewed(tmp_path, [chain]) as server:
+        page = opened(context, server.address)
+        shown(page)
+        assert "Edit 2 has replaced its words." in page.locator("#now").inner_text()
+        assert page.locator("#text ins").all_inner_texts() == ["schönes"]
+        press(page, "r")  # edit 1; edit 2 was made for its words
+        wait_saved(page)
+        card = page.locator("#now").inner_text()
+        assert "This edit isn't in the text: another edit has changed its place." in card
+        assert "In the text." not in card
+        assert "not in the text" in page.locator("#edits .card").nth(1).inner_text()
+        assert texts(tmp_path) == {"s": given}
+        press(page, "a")
+        wait_saved(page)
+        assert texts(tmp_path) == {"s": third}
+        page.keyboard.press("2")
+        assert "In the text." in page.locator("#now").inner_text()
+        assert page.locator("#text del").all_inner_texts() == ["altes"]
+        assert page.locator("#text ins").all_inner_texts() == ["schönes"]
+
+
 def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, tmp_path: Path) -> None:
     given = "Die Bank des Flusses ist alt."
     errors = (error(given, "Bank", "Ufer"), error(given, "Flusses", explanation="no river"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mtagent.chain.decided_text import decided
 from mtagent.records import Chain, Edit, PlainCause, Step
-from mtagent.review.tracked import UNNUMBERED, Piece, codes_of_pieces, tracked
+from mtagent.records.decisions import Decision
+from mtagent.review.tracked import UNNUMBERED, Piece, codes_of_pieces, tracked, tracked_as_decided
 from tests.report_runs import edited, error, many, rejected, segment, varied
 
 
@@ -56,6 +58,27 @@ def test_a_later_step_takes_what_an_earlier_one_brought_and_a_rejected_edit_leav
         (" Haus.", None, []),
     ]  # fmt: skip
     assert applied(chain) == third
+
+
+def test_an_accepted_edit_takes_the_words_from_before_an_edit_that_was_taken_back() -> None:
+    given, second, third = "Ein altes Haus.", "Ein neues Haus.", "Ein schönes Haus."
+    chain = Chain(
+        segment=segment("s", "A house.", given),
+        steps=(
+            step("postedit", given, edit(given, "altes", "neues"), text=second),
+            step("proofread", second, edit(second, "neues", "schönes"), text=third),
+        ),
+    )
+    history = [Decision(segment="s", edit=1, verdict="reject"), Decision(segment="s", edit=2, verdict="accept")]
+    result = decided(chain, history)
+    assert result.text == third
+    pieces, is_tracked = tracked_as_decided(result)
+    assert is_tracked
+    assert shown(pieces) == [
+        ("Ein ", None, []), ("altes", None, [1, 2]), ("neues", 1, [2]), ("schönes", 2, []), (" Haus.", None, []),
+    ]  # fmt: skip
+    own = Decision(segment="s", edit=1, verdict="text", text="kleines")
+    assert not tracked_as_decided(decided(chain, [own]))[1]  # no edit has these words
 
 
 def test_a_step_that_its_edits_do_not_explain_is_one_change_without_a_number() -> None:

@@ -4,7 +4,8 @@
 for a stored run. Each step's edits are applied
 again to the text so far. Where that text differs from the one the machine edited, an edit is still applied if nothing
 has changed at its place. An edit that covers a changed place, such as a reworded sentence, is applied word by word
-where it still fits.
+where it still fits. An edit that a person accepted also replaces words from before an edit that was taken back: if
+*a* → *b* is rejected and the later *b* → *c* accepted, the text has *c*.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ class DecidedEdit(NamedTuple):
     remark: str = ""
     """Why this differs from the person's decision or, without one, the machine's; empty if it doesn't."""
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether a person accepted it, and another edit keeps it out of the text."""
+        return self.decision is not None and self.decision.verdict != "reject" and self.stands == "no"
+
 
 class Decided(NamedTuple):
     """A chain with people's decisions applied."""
@@ -74,11 +80,16 @@ class Decided(NamedTuple):
 
     @property
     def approved(self) -> bool:
-        """Whether a person decided on all of it: on the segment as a whole, or on each edit that has a place."""
+        """Whether a person decided on all of it: on the segment as a whole, or on each edit that has a place.
+
+        An edit that was accepted and isn't in the text is not decided: the person has not seen the text without it.
+        """
         if self.decision is not None:
             return True
+        if self.only_whole or any(edit.is_missing for edit in self.edits):
+            return False
         decisions = [edit.decision for edit in self.edits if edit.alone]
-        return bool(decisions) and not self.only_whole and all(decisions)
+        return bool(decisions) and all(decisions)
 
     @property
     def reviewed_chain(self) -> Chain:
@@ -422,6 +433,8 @@ class _Region(NamedTuple):
     end: int
     at: int
     to: int
+    is_wanted: bool
+    """Whether people's text has words there that a person accepted or wrote."""
 
 
 class _PlacedChange(NamedTuple):
@@ -429,6 +442,8 @@ class _PlacedChange(NamedTuple):
 
     in_machine: _Change
     in_people: _Change
+    is_wanted: bool
+    """Whether a person accepted it, or wrote its words."""
 
 
 class _Texts:
@@ -454,18 +469,18 @@ class _Texts:
             machine_changes = [_change(edit) for edit in edits.between(self.machine, step.text)]
             if not is_rejected:
                 for change in machine_changes:
-                    self._fit(self.machine[change.start : change.end], change, changes)
+                    self._fit(self.machine[change.start : change.end], change, changes, is_wanted=False)
             results = []
             for row in rows:
                 is_applied = row.edit.outcome == "applied" and not is_rejected
                 results.append(row._replace(stands="whole" if is_applied else "no"))
-        regions = _regions(self._regions, machine_changes, [change.in_machine for change in changes])
+        regions = _regions(self._regions, machine_changes, changes)
         self.people = _applied(self.people, [change.in_people for change in sorted(changes)])
         self.machine = step.text
         self._regions = []
         for region in regions:
             if self.machine[region.start : region.end] != self.people[region.at : region.to]:
-                self._regions.append(region)
+                self._regions.append(_narrowed(region, self.machine, self.people))
         return results
 
     def _apply_edits(self, rows: Sequence[DecidedEdit], changes: list[_PlacedChange]) -> list[DecidedEdit]:
@@ -474,7 +489,8 @@ class _Texts:
         chosen = [row for row in rows if row.stands == "whole"]
         for row in sorted(chosen, key=lambda row: (row.decision is None, row.number)):
             new_words = None if row.decision is None else row.decision.text
-            extent = self._fit(row.edit.old, _change(row.edit, new_words), changes)
+            is_wanted = row.decision is not None
+            extent = self._fit(row.edit.old, _change(row.edit, new_words), changes, is_wanted=is_wanted)
             if extent == "no":
                 remark = "isn't in the text: another edit has changed its place"
                 results[row.number] = row._replace(stands="no", remark=remark)
@@ -483,41 +499,71 @@ class _Texts:
                 results[row.number] = row._replace(stands="part", remark=remark)
         return list(results.values())
 
-    def _fit(self, old: str, change: _Change, changes: list[_PlacedChange]) -> Literal["whole", "part", "no"]:
+    def _fit(
+        self, old: str, change: _Change, changes: list[_PlacedChange], *, is_wanted: bool
+    ) -> Literal["whole", "part", "no"]:
         """Add ``change`` to ``changes`` where it conflicts with no other, word by word if necessary.
 
-        Returns how much of it was added.
+        ``is_wanted``: a person accepted it or wrote its words. Returns how much of it was added.
         """
         taken = [other.in_machine for other in changes]
         if change in taken:
             return "whole"
-        placed = self._placed(change, taken)
-        if placed is not None:
-            changes.append(placed)
+        shifts = self._shifts(change, taken, is_replacing=False)
+        if shifts is not None:
+            changes.append(_placed(change, shifts, is_wanted=is_wanted))
             return "whole"
         pieces = _pieces(old, change)
         fitting = list[_PlacedChange]()
         for piece in pieces:
-            placed = self._placed(piece, taken)
-            if placed is not None:
-                fitting.append(placed)
+            shifts = self._shifts(piece, taken, is_replacing=is_wanted)
+            if shifts is not None:
+                fitting.append(_placed(piece, shifts, is_wanted=is_wanted))
         changes += fitting
         if not fitting:
             return "no"
         return "whole" if len(fitting) == len(pieces) else "part"
 
-    def _placed(self, change: _Change, taken: Iterable[_Change]) -> _PlacedChange | None:
-        """The ``change`` in both texts; ``None`` where these differ or another change has ``taken`` its place."""
+    def _shifts(self, change: _Change, taken: Iterable[_Change], *, is_replacing: bool) -> tuple[int, int] | None:
+        """How far the start and the end of ``change`` are moved in people's text.
+
+        ``None`` where the texts differ or another change has ``taken`` its place. With ``is_replacing``, the change
+        also replaces what people's text has for the words that it covers, unless people wanted that.
+        """
         if any(_overlap(change, other) for other in taken):
             return None
-        shift = 0
+        at_start = at_end = 0
         for region in self._regions:
             if _overlap(change, region):
-                return None
-            if region.end > change.start:
-                break
-            shift = region.to - region.end
-        return _PlacedChange(change, _Change(change.start + shift, change.end + shift, change.new))
+                is_covered = change.start <= region.start < region.end <= change.end
+                if not is_replacing or not is_covered or region.is_wanted:
+                    return None
+                at_end = region.to - region.end
+            elif region.end <= change.start:
+                at_start = at_end = region.to - region.end
+        return at_start, at_end
+
+
+def _placed(change: _Change, shifts: tuple[int, int], *, is_wanted: bool) -> _PlacedChange:
+    at_start, at_end = shifts
+    in_people = _Change(change.start + at_start, change.end + at_end, change.new)
+    return _PlacedChange(change, in_people, is_wanted)
+
+
+def _narrowed(region: _Region, machine: str, people: str) -> _Region:
+    """``region`` without the words at its start and its end that both texts have."""
+    ours, theirs = _tokens(machine[region.start : region.end]), _tokens(people[region.at : region.to])
+    first, last = 0, -1
+    most = min(len(ours), len(theirs))
+    while first < most and ours[first] == theirs[first]:
+        first += 1
+    while first - last <= most and ours[last] == theirs[last]:
+        last -= 1
+    before = len("".join(ours[:first]))
+    behind = len("".join(ours[len(ours) + last + 1 :]))
+    return region._replace(
+        start=region.start + before, end=region.end - behind, at=region.at + before, to=region.to - behind
+    )
 
 
 def _change(edit: Edit, new_words: str | None = None) -> _Change:
@@ -588,10 +634,11 @@ class _Growth(NamedTuple):
     end: int
     machine: int
     people: int
+    is_wanted: bool
 
 
 def _regions(
-    regions: Iterable[_Region], machine_changes: Iterable[_Change], people_changes: Iterable[_Change]
+    regions: Iterable[_Region], machine_changes: Iterable[_Change], people_changes: Iterable[_PlacedChange]
 ) -> list[_Region]:
     """Where the texts differ after a step.
 
@@ -599,18 +646,26 @@ def _regions(
     """
     places = list[_Growth]()
     for region in regions:
-        places.append(_Growth(region.start, region.end, 0, (region.to - region.at) - (region.end - region.start)))
+        growth = (region.to - region.at) - (region.end - region.start)
+        places.append(_Growth(region.start, region.end, 0, growth, region.is_wanted))
     for change in machine_changes:
-        places.append(_Growth(change.start, change.end, len(change.new) - (change.end - change.start), 0))
-    for change in people_changes:
-        places.append(_Growth(change.start, change.end, 0, len(change.new) - (change.end - change.start)))
+        growth = len(change.new) - (change.end - change.start)
+        places.append(_Growth(change.start, change.end, growth, 0, is_wanted=False))
+    for change, in_people, is_wanted in people_changes:
+        growth = len(in_people.new) - (in_people.end - in_people.start)
+        places.append(_Growth(change.start, change.end, 0, growth, is_wanted))
 
     joined = list[_Growth]()
     for place in sorted(places):
         last = joined[-1] if joined else None
         if last is not None and (place.start < last.end or (place.start, place.end) == (last.start, last.end)):
-            end = max(last.end, place.end)
-            joined[-1] = _Growth(last.start, end, last.machine + place.machine, last.people + place.people)
+            joined[-1] = _Growth(
+                last.start,
+                max(last.end, place.end),
+                last.machine + place.machine,
+                last.people + place.people,
+                last.is_wanted or place.is_wanted,
+            )
         else:
             joined.append(place)
 
@@ -619,7 +674,7 @@ def _regions(
     for place in joined:
         start, end = place.start + machine_shift, place.end + machine_shift + place.machine
         at, to = place.start + people_shift, place.end + people_shift + place.people
-        after.append(_Region(start, end, at, to))
+        after.append(_Region(start, end, at, to, place.is_wanted))
         machine_shift += place.machine
         people_shift += place.people
     return after

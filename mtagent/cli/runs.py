@@ -270,7 +270,8 @@ def _chain_text(result: Decided) -> str:
         for edit in step.edits:
             decided = next(decided_edits)
             detail = visible(f": {edit.detail}", one_line=True) if edit.detail else ""
-            lines.append(f"  edit {decided.number}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{detail}")
+            outcome = f"{edit.outcome} by the run" if result.reviewed else edit.outcome
+            lines.append(f"  edit {decided.number}: {edit.old!r} -> {edit.new!r}: {outcome}{detail}")
             if decided.decision:
                 lines.append(visible(f"    {decided.decision.sentence}", one_line=True))
             if decided.remark:

@@ -19,7 +19,7 @@ from mtagent.learning.runs import EditLabels, all_edits, decided_edits
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, units
-from mtagent.review.tracked import codes_of_pieces, tracked
+from mtagent.review.tracked import codes_of_pieces, tracked_as_decided
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 from mtagent.text.markup import InlineCode, inline_codes
@@ -435,12 +435,13 @@ def segment_data(result: Decided) -> PlainData:
             "decision": _decision_data(row.decision),
         })  # fmt: skip
     pieces = []
-    tracked_pieces = tracked(chain)
+    tracked_pieces, is_tracked = tracked_as_decided(result)
     for piece, codes in zip(tracked_pieces, codes_of_pieces(tracked_pieces), strict=True):
         pieces.append((piece.text, piece.brought, piece.taken, _placed(piece.text, codes)))
     return {
         "chain": packed(chain),
         "pieces": pieces,
+        "is_tracked": is_tracked,
         "given_codes": codes_data(given),
         "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],

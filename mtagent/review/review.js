@@ -6,7 +6,7 @@ const POLL = 4000;
 const PAUSE = 250;
 const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
 const OUTCOMES = {
-  applied: "kept", refused: "refused by a guard", rejected: "rejected by the gate", "not-found": "its place was not found",
+  applied: "not in the text", refused: "refused by a guard", rejected: "rejected by the gate", "not-found": "its place was not found",
   ambiguous: "may mean several places", overlapping: "another edit covers its place", unchanged: "the text reads so already",
   reverted: "taken back",
 };

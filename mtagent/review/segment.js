@@ -159,7 +159,7 @@ function textNodes(segment, about) {
   const given = segment.chain.given ?? "";
   if (view === "before") return codedNodes(given, segment.given_codes);
   if (view === "result") return codedNodes(segment.text, segment.text_codes);
-  if (segment.decision?.verdict === "text") return changeNodes(given, segment.text, segment.changes, segment.given_codes, segment.text_codes);
+  if (!segment.is_tracked) return changeNodes(given, segment.text, segment.changes, segment.given_codes, segment.text_codes);
   return trackedNodes(segment, about);
 }
 
@@ -199,7 +199,11 @@ function pieceNode([text, brought, taken, codes], stands, current) {
   const isGone = taken.some(stands);
   const isHere = (brought === null || stands(brought)) && !isGone;
   const number = { "data-edit": current ?? taken.find(stands) ?? taken[0] ?? brought };
-  if (current !== null) return element(taken.includes(current) ? "del" : "ins", number, codedNodes(text, codes, ""));
+  const wasNeverThere = brought !== null && brought !== current && !stands(brought); // another edit's, taken back
+  if (current !== null && !(wasNeverThere && stands(current))) {
+    const isReplaced = brought === current && isGone;
+    return element(taken.includes(current) || isReplaced ? "del" : "ins", number, codedNodes(text, codes, ""));
+  }
   if (isGone && brought === null) return element("del", number, codedNodes(text, codes, ""));
   if (!isHere) return null;
   if (brought !== null) return element("ins", number, codedNodes(text, codes, ""));
@@ -258,8 +262,17 @@ function decideButtons(segment, number, decision, words) {
   return element("p", { class: "buttons" }, button("accept", "a"), button("reject", "r"));
 }
 
+/** The later edit that has replaced all words of an edit that is in the text; undefined if none has. */
+function replacerOf(segment, item) {
+  const brought = segment.pieces.filter(([, number]) => number === item.number);
+  const takers = brought.map(([, , taken]) => taken.find((number) => isIn(segment.edits[number - 1])));
+  return isIn(item) && takers.every(present) ? takers.at(-1) : undefined;
+}
+
 /** Whether an edit is in the text, and why not. */
-function inWords(edit, item) {
+function inWords(segment, edit, item) {
+  const replacer = replacerOf(segment, item);
+  if (replacer) return `Edit ${replacer} has replaced its words.`;
   if (item.decision) return isIn(item) ? "In the text." : "Not in the text.";
   return IN_WORDS[edit.outcome] ?? edit.outcome;
 }
@@ -277,7 +290,7 @@ function nowPart(segment, about) {
       element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, changeNodes(edit.old, edit.new, about.changes, ...about.codes)),
       error?.explanation && element("p", { dir: "auto" }, error.explanation),
       about.remark && element("p", { class: "remark" }, `This edit ${about.remark}.`),
-      element("p", { class: "small" }, `${inWords(edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${judged}`),
+      element("p", { class: "small" }, `${about.remark ? "" : inWords(segment, edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${judged}`),
       edit.detail && !isSaid && element("p", { class: "small", dir: "auto" }, edit.detail),
     ),
     decideButtons(segment, about.number, about.decision, { accept: "Accept", reject: "Reject" }),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mtagent.chain.decided_text import Decided
 from mtagent.records import Chain, Edit, Step
 from mtagent.report.packing import changes
 from mtagent.text.markup import InlineCode, inline_codes
@@ -47,6 +48,38 @@ def tracked(chain: Chain) -> list[Piece]:
         pieces = _with_step(pieces, step, number, chain.segment.target_lang)
         number += len(step.edits)
     return [piece for piece in pieces if piece.text]
+
+
+def tracked_as_decided(result: Decided) -> tuple[list[Piece], bool]:
+    """The pieces of a chain, and whether the edits in its decided text make that text of them.
+
+    They don't if people wrote words of their own, or if only a part of an edit fitted.
+    """
+    pieces = tracked(result.chain)
+    in_text = {UNNUMBERED}
+    for row in result.edits:
+        if row.stands != "no":
+            in_text.add(row.number)
+    _take_what_came_before(pieces, in_text)
+    text = ""
+    for piece in pieces:
+        if (piece.brought is None or piece.brought in in_text) and in_text.isdisjoint(piece.taken):
+            text += piece.text
+    return pieces, text == result.text
+
+
+def _take_what_came_before(pieces: Sequence[Piece], in_text: Collection[int]) -> None:
+    """Let an edit that replaces the words of one that was taken back also take the words from before that one."""
+    for index, piece in enumerate(pieces):
+        if piece.brought is None or piece.brought in in_text:
+            continue
+        takers = [number for number in piece.taken if number in in_text]
+        place = index - 1
+        while place >= 0 and (pieces[place].brought == piece.brought or piece.brought in pieces[place].taken):
+            for number in takers:
+                if piece.brought in pieces[place].taken and number not in pieces[place].taken:
+                    pieces[place].taken.append(number)
+            place -= 1
 
 
 def _with_step(pieces: Sequence[Piece], step: Step, first: int, language: str) -> list[Piece]:
