@@ -783,17 +783,55 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         page.fill("#own", "Zahlen n Dollar.")
         page.wait_for_selector("#found .badge")
         assert "{n}" in page.inner_text("#found")
-        page.reload()
-        page.wait_for_selector("html[data-ready]")
-        assert page.input_value("#own") == "Zahlen n Dollar.", "a draft is kept"
         page.fill("#own", "Zahlen Sie {n} Dollar.")
-        press(page, "Escape", "e")
-        assert page.input_value("#own") == "Zahlen Sie {n} Dollar.", "Esc loses nothing"
         until(page, "document.getElementById('found').textContent.includes('nothing')")
         press(page, "Control+Enter")
         wait_saved(page)
         assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
         assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+def test_after_esc_the_editor_opens_the_text_as_it_is_and_offers_what_was_written(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        assert page.locator("#unsaved").inner_text() == ""
+        page.fill("#own", "Zahlen Sie.")
+        press(page, "Escape", "e")
+        assert page.input_value("#own") == "Zahlen {n} Dollar."
+        assert page.inner_text("#unsaved") == "You left a text here without saving it. Take it up again"
+        press(page, "Escape", "e")
+        page.fill("#own", "Nur {n}.")
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Zahlen Sie."
+        assert page.evaluate("document.activeElement.id") == "own"
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Nur {n}.", "what was written meanwhile is not lost"
+        press(page, "Control+Enter")
+        wait_saved(page)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        assert page.locator("#unsaved").inner_text() == "", "a saved text leaves nothing to take up"
+    assert texts(tmp_path)["refused"] == "Nur {n}."
+
+
+def test_a_text_that_was_being_written_comes_back_with_a_button_to_discard_it(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        page.fill("#own", "Zahlen n Dollar.")
+        page.wait_for_selector("#found .badge")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.input_value("#own") == "Zahlen n Dollar."
+        assert page.inner_text("#unsaved") == "You wrote this text and didn't save it. Discard"
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Zahlen {n} Dollar."
+        until(page, "Object.keys(localStorage).every((name) => !name.startsWith('draft/'))")
+        press(page, "Escape", "e")
+        assert page.locator("#unsaved").inner_text() == "", "it was discarded"
 
 
 @pytest.mark.parametrize(

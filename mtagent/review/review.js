@@ -44,7 +44,7 @@ let shownSince = performance.now();
 let state = { ...DEFAULTS };
 const byKey = new Map();
 let undoable = [];
-const left = new Map(); // texts that were left without saving, for those who come back
+const left = new Map(); // texts that were left with Esc, by the names of their drafts
 
 const phone = matchMedia("(max-width: 47.99rem), (max-width: 69.99rem) and (max-height: 33.99rem), (max-height: 23.99rem)"); // as in review.css
 const keyOf = (row) => `${row.run}/${row.position}`;
@@ -272,11 +272,13 @@ async function write() {
   const row = current; // the editor opens when the segment is on the screen
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== current || writing) return;
-  const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
+  const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "unsaved own-keys found", rows: 4 });
   area.lineEnds = lineEndsOf(segment);
-  area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
+  const draft = localStorage.getItem(draftOf(row)); // the browser was closed, or another segment opened
+  area.value = draft ?? segment.text;
   [writing, unusable, tab] = [area, {}, "text"];
   show(segment);
+  offerUnsaved(area, draft === null ? left.get(draftOf(row)) : segment.text, draft !== null);
   area.focus();
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
   let [timer, number] = [0, 0];
@@ -294,6 +296,22 @@ async function write() {
   check();
 }
 
+/** Say above the text area that there is a text that was not saved, and let people exchange it for ``other``. */
+function offerUnsaved(area, other, isShown) {
+  if (other === undefined) return;
+  const exchange = () => {
+    const former = writtenText();
+    area.value = other;
+    offerUnsaved(area, former, !isShown);
+    area.dispatchEvent(new Event("input"));
+    area.focus();
+  };
+  byId("unsaved").replaceChildren(
+    isShown ? "You wrote this text and didn't save it. " : "You left a text here without saving it. ",
+    buttonOf(exchange, { class: "quiet" }, isShown ? "Discard" : "Take it up again"),
+  );
+}
+
 async function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
@@ -306,7 +324,8 @@ async function finish(save) {
   if (!segment || writing !== area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
-  left.set(row, save ? undefined : text);
+  if (save) left.delete(draftOf(row));
+  else if (text !== segment.text) left.set(draftOf(row), text);
   if (save) {
     decide(row, segment, null, "text", text.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);

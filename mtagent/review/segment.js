@@ -210,7 +210,8 @@ function writingPart(chain) {
   const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
   const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
   return element(
-    "div", { class: "writing" }, element("h3", {}, element("label", { for: "own" }, `Your text · ${languageName(chain.target_lang)}`)), writing,
+    "div", { class: "writing" }, element("h3", {}, element("label", { for: "own" }, `Your text · ${languageName(chain.target_lang)}`)),
+    element("p", { id: "unsaved", class: "small" }), writing,
     element("p", { class: "buttons" }, save, " ", leave),
     element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
     element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
