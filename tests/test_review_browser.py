@@ -582,6 +582,71 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert page.inner_text("#progress") == "0 of 5 edited segments decided"
 
 
+def test_the_same_key_again_takes_a_decision_back_and_says_so(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+
+        def open_bank() -> None:
+            page.click("button.row:has(.id:text-is('bank'))")
+            until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+
+        open_bank()
+        press(page, "2", "r", "2")
+        assert page.locator("#now button.reject").inner_text().split() == ["Take", "back", "edit", "2", "r"]
+        page.wait_for_timeout(300)  # nobody means a key that is pressed twice at once
+        press(page, "r")
+        wait_saved(page)
+        assert page.inner_text("#live") == "Edit 2 of segment bank: decision taken back"
+        assert (shown(page), page.inner_text("#target")) == ("bank", "Edit 2 of 2")
+        assert state(tmp_path, "bank") == [None, None, None]
+        press(page, "R")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
+        open_bank()
+        page.wait_for_timeout(300)
+        press(page, "R")
+        wait_saved(page)
+        assert page.inner_text("#live") == "Segment bank: decision taken back"
+        assert (shown(page), state(tmp_path, "bank")) == ("bank", [None, None, None])
+        press(page, "1", "a", "1")
+        page.get_by_role("button", name="Take back edit 1").click(delay=300)
+        wait_saved(page)
+        assert page.inner_text("#live") == "Edit 1 of segment bank: decision taken back"
+        assert state(tmp_path, "bank") == [None, None, None]
+
+
+def test_a_key_that_is_held_down_or_pressed_twice_takes_nothing_back(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()[:2]) as server:
+        page = opened(context, server.address)
+        names = [shown(page)]
+        for _ in range(2):  # the second segment is the last one: there is nothing to go on to
+            for _ in range(4):
+                page.keyboard.down("R")  # repeated, as a keyboard does
+            page.keyboard.up("R")
+            names.append(shown(page))
+        page.keyboard.press("R")
+        page.keyboard.press("R")
+        wait_saved(page)
+        assert names == [names[0], names[1], names[1]]
+    assert decisions(tmp_path) == {name: [(None, "reject")] for name in set(names)}
+
+
+def test_the_queue_tells_edits_that_were_decided_differently_from_rejected_ones(context: Any, tmp_path: Path) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    about = [segment(name, name, given) for name in ("mixed", "rejected", "last")]
+    with reviewed(tmp_path, [edited(each, "Die Ufer ist alt und groß.", *errors) for each in about]) as server:
+        page = opened(context, server.address)
+        press(page, "a", "r")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'rejected'")
+        press(page, "r", "r")
+        marks_shown = ["✓ decided", "✓ rejected", ""]
+        assert page.locator(".row .mark").all_inner_texts() == marks_shown
+        wait_saved(page)
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator(".row .mark").all_inner_texts() == marks_shown
+
+
 def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(context: Any, tmp_path: Path) -> None:
     refused, failed, untouched = varied()[2], varied()[3], varied()[7]
     with reviewed(tmp_path, [refused, failed, untouched]) as server:

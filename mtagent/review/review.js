@@ -41,6 +41,7 @@ let chosen = null; // the edit that was made the current one by hand
 let writing = null; // the text area, while a text is written
 let unusable = {}; // the text that cannot be saved, and why, in words
 let shownSince = performance.now();
+let judgedAt = 0; // when a key or button last decided on the open segment
 let state = { ...DEFAULTS };
 const byKey = new Map();
 let undoable = [];
@@ -98,11 +99,19 @@ function target(segment) {
   return alone.find((edit) => edit.number === chosen) ?? alone.find((edit) => !edit.decision) ?? alone[0] ?? null;
 }
 
-async function judge(verdict, whole = false) {
-  const row = readable; // nobody can decide on a segment that is still loading
-  const segment = row && await fetched(row).catch(explain);
-  if (!segment?.edits || row !== readable || writing) return;
+/** Accept or reject the current edit, or the whole segment; a decision that counts already is taken back. */
+function judge(verdict, whole = false) {
+  const [row, segment] = [readable, readableSegment()];
+  if (row && !segment) fetched(row).then(saved).catch(explain); // nobody can decide on what is not read yet
+  if (!segment || writing) return;
   const edit = whole ? null : target(segment);
+  const name = `${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}`;
+  if ((edit ?? segment).decision?.verdict === verdict) {
+    if (performance.now() - judgedAt < PAUSE) return; // the key was pressed twice, where there was nothing to go on to
+    chosen = edit?.number ?? null; // it stays the current one
+    decide(row, segment, edit?.number ?? null, "undecided");
+    return announce(`${name}: decision taken back`);
+  }
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
   const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
   decide(row, segment, edit?.number ?? null, verdict);
@@ -112,10 +121,14 @@ async function judge(verdict, whole = false) {
     return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
   }
   const left = edit !== null && row.decided !== "all";
-  announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
+  announce(`${name}: ${SAID[verdict]}`);
+  judgedAt = performance.now();
   chosen = null;
-  if (left) show(segment);
-  else goOn();
+  if (left) return show(segment);
+  goOn();
+  if (row !== current) return;
+  chosen = edit?.number ?? null; // the end of the queue: what was decided stays the current one
+  show(segment);
 }
 
 // --- deciding on several segments together
@@ -342,7 +355,7 @@ async function open(row, { focus = false } = {}) {
     writing = null;
   }
   if (row !== current && byId("offer").dataset.told) offer("");
-  [current, chosen, readable, view] = [row, null, null, "changes"];
+  [current, chosen, readable, view, judgedAt] = [row, null, null, "changes", 0];
   byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
   if (matching.includes(row) && page !== listPage) showList(page);
@@ -386,7 +399,7 @@ function listed(row) {
   return element("li", {}, buttonOf(
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
-    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
+    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict ?? "mixed"}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));

@@ -245,16 +245,10 @@ function categoryInWords(category) {
 function decideButtons(segment, number, decision, words) {
   const button = (verdict, key) => {
     const pressed = decision?.verdict === verdict;
-    const act = async () => {
-      const row = byKey.get(keyOf(segment));
-      if (row !== readable) return;
-      if (!pressed) return judge(verdict, number === null);
-      const newest = await fetched(row).catch(explain);
-      if (newest && row === readable) decide(row, newest, number, "undecided");
-    };
+    const act = () => byKey.get(keyOf(segment)) === readable && judge(verdict, number === null);
     const label = number === null ? [] : element("span", { class: "unseen" }, ` edit ${number}`);
     const attributes = { class: pressed ? `${verdict} taken` : verdict, "data-focus": verdict };
-    return buttonOf(act, attributes, pressed ? "Take back" : words[verdict], label, !pressed && element("kbd", { "aria-hidden": "true" }, key));
+    return buttonOf(act, attributes, pressed ? "Take back" : words[verdict], label, element("kbd", { "aria-hidden": "true" }, key));
   };
   return element("p", { class: "buttons" }, button("accept", "a"), button("reject", "r"));
 }
