@@ -32,6 +32,7 @@ from mtagent.records import (
     ErrorSpan,
     GainCause,
     Judgement,
+    NotedCause,
     PlainCause,
     Step,
     Term,
@@ -41,7 +42,7 @@ from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.conftest import DATA
-from tests.report_runs import edited, error, many, save, segment, varied
+from tests.report_runs import edited, error, many, rating, save, segment, varied
 from tests.simulator import marks, taught
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -390,20 +391,20 @@ VISIBLE = """() => {
 }"""
 
 
-USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844)]
+USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844), (780, 437)]
 LOW_SIZES = [(1366, 500), (844, 390), (390, 500)]
 """Lower than the page's usual layouts need."""
 
 
 @pytest.mark.parametrize("size", [*USUAL_SIZES, *LOW_SIZES], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
-    size: tuple[int, int], context: Any, tmp_path: Path
+    size: tuple[int, int], browser: Any, tmp_path: Path
 ) -> None:
+    is_phone = size in ((390, 844), (780, 437))
+    viewport = {"width": size[0], "height": size[1]}
+    context = browser.new_context(viewport=viewport, has_touch=is_phone, is_mobile=is_phone, reduced_motion="reduce")
     with reviewed(tmp_path, real_chains(60)) as server:
-        page = context.new_page()
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.goto(server.address)
-        page.wait_for_selector("html[data-ready]")
+        page = opened(context, server.address)
         results = []
         for _ in range(60):
             shown(page)
@@ -415,6 +416,7 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
         assert len(results) > 100
         assert hidden == []
         assert whole == len(results) if size in USUAL_SIZES else whole > 0.9 * len(results)
+    context.close()
 
 
 PLACES = """() => [...document.querySelectorAll("#text .text bdi.code, #text .text ins, #text .text del")].map(
@@ -812,7 +814,7 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         page.click("button.row:has(.id:text-is('bank'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
         assert page.inner_text("#target") == "Edit 1 of 1"
-        assert "decide on the whole text, too" in page.inner_text(".whole")
+        assert "decide on the whole text, too" in page.inner_text("#unexplained")
         press(page, "r")
         until(page, "document.querySelector('#target').textContent === 'The whole segment'")
         wait_saved(page)
@@ -837,7 +839,68 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         page = opened(context, server.address)
         until(page, "document.querySelector('#edits') !== null")
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
-        assert "Left as it is major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        assert "Found and not fixed major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+
+
+def two_steps() -> Chain:
+    """A post-edit of a word and of white space, then a proofread sentence; rules found an error that nobody fixed."""
+    given = "Die Bank ist alt.  Wir gingen gestern spät am Abend nach Hause, weil es hatte geregnet."
+    bank = error(given, "Bank", "Ufer")
+    spaces = error(given, "  ", " ", category="fluency/spacing")
+    sentence = "Wir gingen gestern spät am Abend nach Hause, weil es hatte geregnet."
+    reworded = sentence.replace("hatte geregnet", "geregnet hatte")
+    about = segment("two", "The bank is old. We went home late last night because it had rained.", given)
+    chain = edited(about, f"Die Ufer ist alt. {sentence}", bank, spaces)
+    start = chain.text.index(sentence)
+    edit = Edit(old=sentence, new=reworded, outcome="applied", start=start, end=len(chain.text))
+    text = chain.text.replace(sentence, reworded)
+    proofread = Step(
+        stage="proofread", text=text, proposed=text, edits=(edit,), verdict="kept", cause=PlainCause(kind="unchecked")
+    )
+    cause = NotedCause(kind="found", detail="terminology alt")
+    found = rating(-5, error(text, "alt", category="terminology"))
+    rules = Step(stage="rules", text=text, verdict="unchanged", ratings=(found,), cause=cause)
+    return chain.model_copy(update={"steps": (*chain.steps, proofread, rules)})
+
+
+def test_the_list_shows_what_each_edit_changes_and_in_which_step(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [two_steps()]) as server:
+        page = opened(context, server.address)
+        lines = page.locator("#edits > h3, #edits .brief").all_inner_texts()
+        assert [re.sub(r"\s+", " ", line) for line in lines] == [
+            "Post-edit", "BankUfer", "␣␣␣", "Proofread", "… nach Hause, weil es geregnet hatte geregnet.",
+            "Found and not fixed",
+        ]  # fmt: skip
+        changed = ".brief :is(del, ins)"
+        assert page.locator(f"#edits {changed}").all_inner_texts() == [
+            "Bank", "Ufer", "␣␣", "␣", "geregnet ", " geregnet",
+        ]  # fmt: skip
+        press(page, "2")
+        assert page.locator("#now .change :is(del, ins)").all_inner_texts() == ["␣␣", "␣"]
+        press(page, "3")
+        assert "… nach Hause, weil es geregnet hatte geregnet." in page.inner_text("#now .change")
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_errors_that_were_found_and_not_fixed_are_told_at_first_sight(width: int, context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [two_steps(), *varied()[:1]]) as server:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(server.address)
+        page.wait_for_selector("html[data-ready]")
+        page.evaluate("open(rows.find((row) => row.id === 'two'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'two'")
+        assert page.inner_text("#left") == ("1 error not fixed" if width == 390 else "1 error not fixed: alt")
+        assert page.locator("#not-fixed:visible").count() == (width > 390)
+        page.click("#left")
+        assert page.evaluate("document.activeElement.id") == "not-fixed"
+        assert "terminology: " in page.inner_text("#edits ul.errors")
+        steps = page.evaluate("[...document.querySelectorAll('#more .step')].map((step) => step.textContent)")
+        assert "Rules unchanged1 error found and not fixed" in steps[-1]
+        assert not any("Nothing to change" in words for words in steps)
+        page.evaluate("open(rows.find((row) => row.id === 'bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        assert page.locator("#left:visible").count() == 0
 
 
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
@@ -1451,6 +1514,40 @@ def test_the_order_and_the_end_of_the_queue_can_be_seen(size: tuple[int, int], b
         }"""
         assert page.evaluate(last)
         context.close()
+
+
+@pytest.mark.parametrize("size", [(390, 844), (780, 437)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, is_mobile=True, has_touch=True, reduced_motion="reduce"
+    )
+    with reviewed(tmp_path, [two_steps(), *varied()[:2]]) as server:
+        page = opened(context, server.address)
+        page.evaluate("open(rows.find((row) => row.id === 'two'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'two'")
+        low = """() => [...document.querySelectorAll("button, summary, input, select")]
+          .filter((control) => control.checkVisibility() && control.getBoundingClientRect().height < 40)
+          .map((control) => control.textContent)"""
+        for tab in ("edits", "more", "text"):
+            page.tap(f".tab.{tab}")
+            assert page.evaluate(low) == []
+        page.tap("#queue > summary")
+        assert page.evaluate(low) == []
+        page.tap("#queue > summary")
+        source, text = page.locator("#source").bounding_box(), page.locator("#text").bounding_box()
+        assert source["height"] < text["height"]
+        page.tap("#now button.accept")  # "1 partly" makes the progress longest
+        cut = """() => [...document.querySelectorAll("#progress, .progress, .title h2, .actions button")]
+          .filter((words) => words.scrollWidth > words.clientWidth && words.clientWidth > 0).map((words) => words.textContent)"""
+        assert page.evaluate(cut) == []
+        page.tap(".opens-whole")
+        assert page.evaluate(low) == []
+        page.tap("#whole >> text=This text is right")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'two'")
+        assert page.locator("#whole:visible").count() == 0
+        wait_saved(page)
+    context.close()
+    assert decisions(tmp_path) == {"two": [(1, "accept"), (None, "accept")]}
 
 
 # --- size and speed

@@ -381,6 +381,7 @@ async function open(row, { focus = false } = {}) {
     byId("segment").removeAttribute("aria-busy");
     byId("segment-title").textContent = `Segment ${nameOf(row)}`;
     byId("why").textContent = "";
+    byId("left").hidden = true;
     byId("body").replaceChildren();
   }
 }
@@ -430,7 +431,9 @@ function showProgress() {
   if (!isComplete) all = Math.max(all, changed);
   [bar.max, bar.value] = [Math.max(1, all), done];
   const inPart = partly > 0 ? `, ${partly.toLocaleString("en")} partly` : "";
-  byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided${inPart}`;
+  const [number, noun] = counted(all, "edited segment").split(/ (.*)/);
+  const words = [`${done.toLocaleString("en")} of ${number}`, element("span", { class: "wide" }, ` ${noun}`), ` decided${inPart}`];
+  byId("progress").replaceChildren(...(all === 0 ? ["no segment was edited"] : words));
   showOpen();
   showChips();
 }
@@ -748,8 +751,14 @@ async function begin() {
   setTimeout(poll, POLL);
 }
 
-for (const button of byId("actions").querySelectorAll("button")) button.addEventListener("click", () => ACTIONS[button.dataset.key]());
+for (const button of byId("actions").querySelectorAll("[data-key]")) {
+  button.addEventListener("click", () => {
+    byId("whole").hidePopover(); // as it is on a phone
+    ACTIONS[button.dataset.key]();
+  });
+}
 byId("keys").addEventListener("click", ACTIONS["?"]);
+byId("left").addEventListener("click", goToErrorsLeft);
 byId("gate").addEventListener("toggle", showGates);
 byId("letters").checked = localStorage.getItem("letters") !== "off";
 byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));
