@@ -32,6 +32,7 @@ from mtagent.records import (
     ErrorSpan,
     GainCause,
     Judgement,
+    NotedCause,
     PlainCause,
     Step,
     Term,
@@ -41,7 +42,7 @@ from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.conftest import DATA
-from tests.report_runs import edited, error, many, save, segment, varied
+from tests.report_runs import edited, error, many, rating, save, segment, varied
 from tests.simulator import marks, taught
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -390,20 +391,20 @@ VISIBLE = """() => {
 }"""
 
 
-USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844)]
+USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844), (780, 437)]
 LOW_SIZES = [(1366, 500), (844, 390), (390, 500)]
 """Lower than the page's usual layouts need."""
 
 
 @pytest.mark.parametrize("size", [*USUAL_SIZES, *LOW_SIZES], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
-    size: tuple[int, int], context: Any, tmp_path: Path
+    size: tuple[int, int], browser: Any, tmp_path: Path
 ) -> None:
+    is_phone = size in ((390, 844), (780, 437))
+    viewport = {"width": size[0], "height": size[1]}
+    context = browser.new_context(viewport=viewport, has_touch=is_phone, is_mobile=is_phone, reduced_motion="reduce")
     with reviewed(tmp_path, real_chains(60)) as server:
-        page = context.new_page()
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.goto(server.address)
-        page.wait_for_selector("html[data-ready]")
+        page = opened(context, server.address)
         results = []
         for _ in range(60):
             shown(page)
@@ -415,6 +416,7 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
         assert len(results) > 100
         assert hidden == []
         assert whole == len(results) if size in USUAL_SIZES else whole > 0.9 * len(results)
+    context.close()
 
 
 PLACES = """() => [...document.querySelectorAll("#text .text bdi.code, #text .text ins, #text .text del")].map(
@@ -582,6 +584,71 @@ def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
         assert page.inner_text("#progress") == "0 of 5 edited segments decided"
 
 
+def test_the_same_key_again_takes_a_decision_back_and_says_so(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+
+        def open_bank() -> None:
+            page.click("button.row:has(.id:text-is('bank'))")
+            until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+
+        open_bank()
+        press(page, "2", "r", "2")
+        assert page.locator("#now button.reject").inner_text().split() == ["Take", "back", "edit", "2", "r"]
+        page.wait_for_timeout(300)  # nobody means a key that is pressed twice at once
+        press(page, "r")
+        wait_saved(page)
+        assert page.inner_text("#live") == "Edit 2 of segment bank: decision taken back"
+        assert (shown(page), page.inner_text("#target")) == ("bank", "Edit 2 of 2")
+        assert state(tmp_path, "bank") == [None, None, None]
+        press(page, "R")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
+        open_bank()
+        page.wait_for_timeout(300)
+        press(page, "R")
+        wait_saved(page)
+        assert page.inner_text("#live") == "Segment bank: decision taken back"
+        assert (shown(page), state(tmp_path, "bank")) == ("bank", [None, None, None])
+        press(page, "1", "a", "1")
+        page.get_by_role("button", name="Take back edit 1").click(delay=300)
+        wait_saved(page)
+        assert page.inner_text("#live") == "Edit 1 of segment bank: decision taken back"
+        assert state(tmp_path, "bank") == [None, None, None]
+
+
+def test_a_key_that_is_held_down_or_pressed_twice_takes_nothing_back(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()[:2]) as server:
+        page = opened(context, server.address)
+        names = [shown(page)]
+        for _ in range(2):  # the second segment is the last one: there is nothing to go on to
+            for _ in range(4):
+                page.keyboard.down("R")  # repeated, as a keyboard does
+            page.keyboard.up("R")
+            names.append(shown(page))
+        page.keyboard.press("R")
+        page.keyboard.press("R")
+        wait_saved(page)
+        assert names == [names[0], names[1], names[1]]
+    assert decisions(tmp_path) == {name: [(None, "reject")] for name in set(names)}
+
+
+def test_the_queue_tells_edits_that_were_decided_differently_from_rejected_ones(context: Any, tmp_path: Path) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    about = [segment(name, name, given) for name in ("mixed", "rejected", "last")]
+    with reviewed(tmp_path, [edited(each, "Die Ufer ist alt und groß.", *errors) for each in about]) as server:
+        page = opened(context, server.address)
+        press(page, "a", "r")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'rejected'")
+        press(page, "r", "r")
+        marks_shown = ["✓ decided", "✓ rejected", ""]
+        assert page.locator(".row .mark").all_inner_texts() == marks_shown
+        wait_saved(page)
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator(".row .mark").all_inner_texts() == marks_shown
+
+
 def test_all_edits_back_confirms_a_guard_and_a_key_without_effect_says_why(context: Any, tmp_path: Path) -> None:
     refused, failed, untouched = varied()[2], varied()[3], varied()[7]
     with reviewed(tmp_path, [refused, failed, untouched]) as server:
@@ -747,7 +814,7 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
         page.click("button.row:has(.id:text-is('bank'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
         assert page.inner_text("#target") == "Edit 1 of 1"
-        assert "decide on the whole text, too" in page.inner_text(".whole")
+        assert "decide on the whole text, too" in page.inner_text("#unexplained")
         press(page, "r")
         until(page, "document.querySelector('#target').textContent === 'The whole segment'")
         wait_saved(page)
@@ -801,7 +868,68 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         page = opened(context, server.address)
         until(page, "document.querySelector('#edits') !== null")
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
-        assert "Left as it is major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        assert "Found and not fixed major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+
+
+def two_steps() -> Chain:
+    """A post-edit of a word and of white space, then a proofread sentence; rules found an error that nobody fixed."""
+    given = "Die Bank ist alt.  Wir gingen gestern spät am Abend nach Hause, weil es hatte geregnet."
+    bank = error(given, "Bank", "Ufer")
+    spaces = error(given, "  ", " ", category="fluency/spacing")
+    sentence = "Wir gingen gestern spät am Abend nach Hause, weil es hatte geregnet."
+    reworded = sentence.replace("hatte geregnet", "geregnet hatte")
+    about = segment("two", "The bank is old. We went home late last night because it had rained.", given)
+    chain = edited(about, f"Die Ufer ist alt. {sentence}", bank, spaces)
+    start = chain.text.index(sentence)
+    edit = Edit(old=sentence, new=reworded, outcome="applied", start=start, end=len(chain.text))
+    text = chain.text.replace(sentence, reworded)
+    proofread = Step(
+        stage="proofread", text=text, proposed=text, edits=(edit,), verdict="kept", cause=PlainCause(kind="unchecked")
+    )
+    cause = NotedCause(kind="found", detail="terminology alt")
+    found = rating(-5, error(text, "alt", category="terminology"))
+    rules = Step(stage="rules", text=text, verdict="unchanged", ratings=(found,), cause=cause)
+    return chain.model_copy(update={"steps": (*chain.steps, proofread, rules)})
+
+
+def test_the_list_shows_what_each_edit_changes_and_in_which_step(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [two_steps()]) as server:
+        page = opened(context, server.address)
+        lines = page.locator("#edits > h3, #edits .brief").all_inner_texts()
+        assert [re.sub(r"\s+", " ", line) for line in lines] == [
+            "Post-edit", "BankUfer", "␣␣␣", "Proofread", "… nach Hause, weil es geregnet hatte geregnet.",
+            "Found and not fixed",
+        ]  # fmt: skip
+        changed = ".brief :is(del, ins)"
+        assert page.locator(f"#edits {changed}").all_inner_texts() == [
+            "Bank", "Ufer", "␣␣", "␣", "geregnet ", " geregnet",
+        ]  # fmt: skip
+        press(page, "2")
+        assert page.locator("#now .change :is(del, ins)").all_inner_texts() == ["␣␣", "␣"]
+        press(page, "3")
+        assert "… nach Hause, weil es geregnet hatte geregnet." in page.inner_text("#now .change")
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_errors_that_were_found_and_not_fixed_are_told_at_first_sight(width: int, context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [two_steps(), *varied()[:1]]) as server:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(server.address)
+        page.wait_for_selector("html[data-ready]")
+        page.evaluate("open(rows.find((row) => row.id === 'two'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'two'")
+        assert page.inner_text("#left") == ("1 error not fixed" if width == 390 else "1 error not fixed: alt")
+        assert page.locator("#not-fixed:visible").count() == (width > 390)
+        page.click("#left")
+        assert page.evaluate("document.activeElement.id") == "not-fixed"
+        assert "terminology: " in page.inner_text("#edits ul.errors")
+        steps = page.evaluate("[...document.querySelectorAll('#more .step')].map((step) => step.textContent)")
+        assert "Rules unchanged1 error found and not fixed" in steps[-1]
+        assert not any("Nothing to change" in words for words in steps)
+        page.evaluate("open(rows.find((row) => row.id === 'bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        assert page.locator("#left:visible").count() == 0
 
 
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
@@ -812,17 +940,55 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         page.fill("#own", "Zahlen n Dollar.")
         page.wait_for_selector("#found .badge")
         assert "{n}" in page.inner_text("#found")
-        page.reload()
-        page.wait_for_selector("html[data-ready]")
-        assert page.input_value("#own") == "Zahlen n Dollar.", "a draft is kept"
         page.fill("#own", "Zahlen Sie {n} Dollar.")
-        press(page, "Escape", "e")
-        assert page.input_value("#own") == "Zahlen Sie {n} Dollar.", "Esc loses nothing"
         until(page, "document.getElementById('found').textContent.includes('nothing')")
         press(page, "Control+Enter")
         wait_saved(page)
         assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
         assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+def test_after_esc_the_editor_opens_the_text_as_it_is_and_offers_what_was_written(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        assert page.locator("#unsaved").inner_text() == ""
+        page.fill("#own", "Zahlen Sie.")
+        press(page, "Escape", "e")
+        assert page.input_value("#own") == "Zahlen {n} Dollar."
+        assert page.inner_text("#unsaved") == "You left a text here without saving it. Take it up again"
+        press(page, "Escape", "e")
+        page.fill("#own", "Nur {n}.")
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Zahlen Sie."
+        assert page.evaluate("document.activeElement.id") == "own"
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Nur {n}.", "what was written meanwhile is not lost"
+        press(page, "Control+Enter")
+        wait_saved(page)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        assert page.locator("#unsaved").inner_text() == "", "a saved text leaves nothing to take up"
+    assert texts(tmp_path)["refused"] == "Nur {n}."
+
+
+def test_a_text_that_was_being_written_comes_back_with_a_button_to_discard_it(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        page.fill("#own", "Zahlen n Dollar.")
+        page.wait_for_selector("#found .badge")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.input_value("#own") == "Zahlen n Dollar."
+        assert page.inner_text("#unsaved") == "You wrote this text and didn't save it. Discard"
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Zahlen {n} Dollar."
+        until(page, "Object.keys(localStorage).every((name) => !name.startsWith('draft/'))")
+        press(page, "Escape", "e")
+        assert page.locator("#unsaved").inner_text() == "", "it was discarded"
 
 
 @pytest.mark.parametrize(
@@ -1377,6 +1543,40 @@ def test_the_order_and_the_end_of_the_queue_can_be_seen(size: tuple[int, int], b
         }"""
         assert page.evaluate(last)
         context.close()
+
+
+@pytest.mark.parametrize("size", [(390, 844), (780, 437)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, is_mobile=True, has_touch=True, reduced_motion="reduce"
+    )
+    with reviewed(tmp_path, [two_steps(), *varied()[:2]]) as server:
+        page = opened(context, server.address)
+        page.evaluate("open(rows.find((row) => row.id === 'two'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'two'")
+        low = """() => [...document.querySelectorAll("button, summary, input, select")]
+          .filter((control) => control.checkVisibility() && control.getBoundingClientRect().height < 40)
+          .map((control) => control.textContent)"""
+        for tab in ("edits", "more", "text"):
+            page.tap(f".tab.{tab}")
+            assert page.evaluate(low) == []
+        page.tap("#queue > summary")
+        assert page.evaluate(low) == []
+        page.tap("#queue > summary")
+        source, text = page.locator("#source").bounding_box(), page.locator("#text").bounding_box()
+        assert source["height"] < text["height"]
+        page.tap("#now button.accept")  # "1 partly" makes the progress longest
+        cut = """() => [...document.querySelectorAll("#progress, .progress, .title h2, .actions button")]
+          .filter((words) => words.scrollWidth > words.clientWidth && words.clientWidth > 0).map((words) => words.textContent)"""
+        assert page.evaluate(cut) == []
+        page.tap(".opens-whole")
+        assert page.evaluate(low) == []
+        page.tap("#whole >> text=This text is right")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'two'")
+        assert page.locator("#whole:visible").count() == 0
+        wait_saved(page)
+    context.close()
+    assert decisions(tmp_path) == {"two": [(1, "accept"), (None, "accept")]}
 
 
 # --- size and speed

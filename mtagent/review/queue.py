@@ -376,11 +376,11 @@ def _distinct(values: Iterable[str | None]) -> list[str]:
 
 
 def status_data(result: Decided, version: int) -> PlainData:
-    """What was decided on a segment."""
-    last = result.decision
-    if last is None:
-        for row in result.edits:
-            last = row.decision or last
+    """What was decided on a segment; ``verdict`` is ``None`` if its edits were decided on differently."""
+    if result.decision is not None:
+        verdicts = {result.decision.verdict}
+    else:
+        verdicts = {row.decision.verdict for row in result.edits if row.decision}
     if result.approved:
         extent = "all"
     elif result.reviewed:
@@ -393,7 +393,7 @@ def status_data(result: Decided, version: int) -> PlainData:
         "seen": fingerprint(result.chain),
         "version": version,
         "decided": extent,
-        "verdict": last.verdict if last else None,
+        "verdict": verdicts.pop() if len(verdicts) == 1 else None,
         "findings": len(result.findings),
     }
 

@@ -41,10 +41,11 @@ let chosen = null; // the edit that was made the current one by hand
 let writing = null; // the text area, while a text is written
 let unusable = {}; // the text that cannot be saved, and why, in words
 let shownSince = performance.now();
+let judgedAt = 0; // when a key or button last decided on the open segment
 let state = { ...DEFAULTS };
 const byKey = new Map();
 let undoable = [];
-const left = new Map(); // texts that were left without saving, for those who come back
+const left = new Map(); // texts that were left with Esc, by the names of their drafts
 
 const phone = matchMedia("(max-width: 47.99rem), (max-width: 69.99rem) and (max-height: 33.99rem), (max-height: 23.99rem)"); // as in review.css
 const keyOf = (row) => `${row.run}/${row.position}`;
@@ -98,11 +99,19 @@ function target(segment) {
   return alone.find((edit) => edit.number === chosen) ?? alone.find((edit) => !edit.decision) ?? alone[0] ?? null;
 }
 
-async function judge(verdict, whole = false) {
-  const row = readable; // nobody can decide on a segment that is still loading
-  const segment = row && await fetched(row).catch(explain);
-  if (!segment?.edits || row !== readable || writing) return;
+/** Accept or reject the current edit, or the whole segment; a decision that counts already is taken back. */
+function judge(verdict, whole = false) {
+  const [row, segment] = [readable, readableSegment()];
+  if (row && !segment) fetched(row).then(saved).catch(explain); // nobody can decide on what is not read yet
+  if (!segment || writing) return;
   const edit = whole ? null : target(segment);
+  const name = `${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}`;
+  if ((edit ?? segment).decision?.verdict === verdict) {
+    if (performance.now() - judgedAt < PAUSE) return; // the key was pressed twice, where there was nothing to go on to
+    chosen = edit?.number ?? null; // it stays the current one
+    decide(row, segment, edit?.number ?? null, "undecided");
+    return announce(`${name}: decision taken back`);
+  }
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
   const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
   decide(row, segment, edit?.number ?? null, verdict);
@@ -112,10 +121,14 @@ async function judge(verdict, whole = false) {
     return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
   }
   const left = edit !== null && row.decided !== "all";
-  announce(`${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
+  announce(`${name}: ${SAID[verdict]}`);
+  judgedAt = performance.now();
   chosen = null;
-  if (left) show(segment);
-  else goOn();
+  if (left) return show(segment);
+  goOn();
+  if (row !== current) return;
+  chosen = edit?.number ?? null; // the end of the queue: what was decided stays the current one
+  show(segment);
 }
 
 // --- deciding on several segments together
@@ -272,11 +285,13 @@ async function write() {
   const row = current; // the editor opens when the segment is on the screen
   const segment = row && await fetched(row).catch(explain);
   if (!segment?.edits || row !== current || writing) return;
-  const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
+  const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "unsaved own-keys found", rows: 4 });
   area.lineEnds = lineEndsOf(segment);
-  area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
+  const draft = localStorage.getItem(draftOf(row)); // the browser was closed, or another segment opened
+  area.value = draft ?? segment.text;
   [writing, unusable, tab] = [area, {}, "text"];
   show(segment);
+  offerUnsaved(area, draft === null ? left.get(draftOf(row)) : segment.text, draft !== null);
   area.focus();
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
   let [timer, number] = [0, 0];
@@ -294,6 +309,22 @@ async function write() {
   check();
 }
 
+/** Say above the text area that there is a text that was not saved, and let people exchange it for ``other``. */
+function offerUnsaved(area, other, isShown) {
+  if (other === undefined) return;
+  const exchange = () => {
+    const former = writtenText();
+    area.value = other;
+    offerUnsaved(area, former, !isShown);
+    area.dispatchEvent(new Event("input"));
+    area.focus();
+  };
+  byId("unsaved").replaceChildren(
+    isShown ? "You wrote this text and didn't save it. " : "You left a text here without saving it. ",
+    buttonOf(exchange, { class: "quiet" }, isShown ? "Discard" : "Take it up again"),
+  );
+}
+
 async function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
@@ -306,7 +337,8 @@ async function finish(save) {
   if (!segment || writing !== area) return;
   writing = null;
   localStorage.removeItem(draftOf(row));
-  left.set(row, save ? undefined : text);
+  if (save) left.delete(draftOf(row));
+  else if (text !== segment.text) left.set(draftOf(row), text);
   if (save) {
     decide(row, segment, null, "text", text.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);
@@ -323,7 +355,7 @@ async function open(row, { focus = false } = {}) {
     writing = null;
   }
   if (row !== current && byId("offer").dataset.told) offer("");
-  [current, chosen, readable, view] = [row, null, null, "changes"];
+  [current, chosen, readable, view, judgedAt] = [row, null, null, "changes", 0];
   byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
   if (matching.includes(row) && page !== listPage) showList(page);
@@ -349,6 +381,7 @@ async function open(row, { focus = false } = {}) {
     byId("segment").removeAttribute("aria-busy");
     byId("segment-title").textContent = `Segment ${nameOf(row)}`;
     byId("why").textContent = "";
+    byId("left").hidden = true;
     byId("body").replaceChildren();
   }
 }
@@ -367,7 +400,7 @@ function listed(row) {
   return element("li", {}, buttonOf(
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
-    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
+    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict ?? "mixed"}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
     element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));
@@ -398,7 +431,9 @@ function showProgress() {
   if (!isComplete) all = Math.max(all, changed);
   [bar.max, bar.value] = [Math.max(1, all), done];
   const inPart = partly > 0 ? `, ${partly.toLocaleString("en")} partly` : "";
-  byId("progress").textContent = all === 0 ? "no segment was edited" : `${done.toLocaleString("en")} of ${counted(all, "edited segment")} decided${inPart}`;
+  const [number, noun] = counted(all, "edited segment").split(/ (.*)/);
+  const words = [`${done.toLocaleString("en")} of ${number}`, element("span", { class: "wide" }, ` ${noun}`), ` decided${inPart}`];
+  byId("progress").replaceChildren(...(all === 0 ? ["no segment was edited"] : words));
   showOpen();
   showChips();
 }
@@ -716,8 +751,14 @@ async function begin() {
   setTimeout(poll, POLL);
 }
 
-for (const button of byId("actions").querySelectorAll("button")) button.addEventListener("click", () => ACTIONS[button.dataset.key]());
+for (const button of byId("actions").querySelectorAll("[data-key]")) {
+  button.addEventListener("click", () => {
+    byId("whole").hidePopover(); // as it is on a phone
+    ACTIONS[button.dataset.key]();
+  });
+}
 byId("keys").addEventListener("click", ACTIONS["?"]);
+byId("left").addEventListener("click", goToErrorsLeft);
 byId("gate").addEventListener("toggle", showGates);
 byId("letters").checked = localStorage.getItem("letters") !== "off";
 byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));

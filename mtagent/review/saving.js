@@ -207,7 +207,9 @@ function mark(segment, { edit, verdict, text = null, undoes, former = null }) {
   const alone = segment.edits.filter((item) => item.alone);
   const done = segment.decision || (!segment.only_whole && alone.length > 0 && alone.every((item) => item.decision));
   row.decided = done ? "all" : alone.some((item) => item.decision) ? "some" : "no";
-  row.verdict = decision?.verdict ?? null;
+  const counting = segment.decision ? [segment.decision] : segment.edits.map((item) => item.decision).filter(present);
+  const verdicts = new Set(counting.map((other) => other.verdict));
+  row.verdict = verdicts.size === 1 ? [...verdicts][0] : null;
 }
 
 // --- conflicts

@@ -9,7 +9,8 @@ const IN_WORDS = {
   overlapping: "Not in the text: another edit covers its place.", unchanged: "The text reads so already.", reverted: "It was taken back.",
 };
 const LONG_EDIT = 200; // characters
-const BRIEF = 100; // characters of an edit in the list
+const BRIEF = 100; // characters of each change of an edit in the list
+const AROUND = 24; // characters that a long edit leaves as they are, shown before and behind each of its changes
 let view = "changes";
 let tab = "text"; // what is shown on a phone, where there is no room for all
 
@@ -44,7 +45,7 @@ function show(segment) {
   byId("segment").removeAttribute("aria-busy");
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
   byId("segment-title").replaceChildren(element(
-    "span", {}, "Segment ", element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
+    "span", {}, element("span", { class: "wide" }, "Segment "), element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
     badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"),
   ));
   const why = row.why.length > 0 ? `Worth a look: ${row.why.join("; ")}` : "";
@@ -55,6 +56,7 @@ function show(segment) {
     element("div", { id: "reading", class: "reading" }, sourcePane(segment, row), textPane(segment, about), morePane(segment, row)),
     element("div", { class: "comments" }, !writing && nowPart(segment, about), editsPane(segment, about)),
   ].filter(present));
+  showErrorsLeft(segment);
   body.dataset.key = keyOf(row);
   body.dataset.tab = tab;
   byId("actions").hidden = writing !== null;
@@ -62,6 +64,8 @@ function show(segment) {
     button.setAttribute("aria-pressed", String(segment.decision?.verdict === button.dataset.verdict));
     button.disabled = button.dataset.verdict === "reject" && segment.edits.length === 0 && !segment.only_whole;
   }
+  const detail = body.querySelector("#now .detail");
+  detail?.classList.toggle("cut", detail.scrollHeight > detail.clientHeight);
   for (const [id, top] of scrolled) byId(id).scrollTop = top;
   showCurrent();
   const again = focused && body.querySelector(`[data-focus="${focused}"]`);
@@ -214,7 +218,8 @@ function writingPart(chain) {
   const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
   const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
   return element(
-    "div", { class: "writing" }, element("h3", {}, element("label", { for: "own" }, `Your text · ${languageName(chain.target_lang)}`)), writing,
+    "div", { class: "writing" }, element("h3", {}, element("label", { for: "own" }, `Your text · ${languageName(chain.target_lang)}`)),
+    element("p", { id: "unsaved", class: "small" }), writing,
     element("p", { class: "buttons" }, save, " ", leave),
     element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
     element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
@@ -248,16 +253,10 @@ function categoryInWords(category) {
 function decideButtons(segment, number, decision, words) {
   const button = (verdict, key) => {
     const pressed = decision?.verdict === verdict;
-    const act = async () => {
-      const row = byKey.get(keyOf(segment));
-      if (row !== readable) return;
-      if (!pressed) return judge(verdict, number === null);
-      const newest = await fetched(row).catch(explain);
-      if (newest && row === readable) decide(row, newest, number, "undecided");
-    };
+    const act = () => byKey.get(keyOf(segment)) === readable && judge(verdict, number === null);
     const label = number === null ? [] : element("span", { class: "unseen" }, ` edit ${number}`);
     const attributes = { class: pressed ? `${verdict} taken` : verdict, "data-focus": verdict };
-    return buttonOf(act, attributes, pressed ? "Take back" : words[verdict], label, !pressed && element("kbd", { "aria-hidden": "true" }, key));
+    return buttonOf(act, attributes, pressed ? "Take back" : words[verdict], label, element("kbd", { "aria-hidden": "true" }, key));
   };
   return element("p", { class: "buttons" }, button("accept", "a"), button("reject", "r"));
 }
@@ -287,7 +286,7 @@ function nowPart(segment, about) {
     element("p", { class: "head" }, element("strong", { id: "target" }, `Edit ${about.number} of ${segment.edits.length}`), " ", errorBadge(error), " ", decidedBadge(about.decision)),
     element(
       "div", { class: "detail", tabindex: 0, role: "group", "aria-label": "What it does and why" },
-      element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, changeNodes(edit.old, edit.new, about.changes, ...about.codes)),
+      element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, briefNodes(edit, about, LONG_EDIT)),
       error?.explanation && element("p", { dir: "auto" }, error.explanation),
       about.remark && element("p", { class: "remark" }, `This edit ${about.remark}.`),
       element("p", { class: "small" }, `${about.remark ? "" : inWords(segment, edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${judged}`),
@@ -312,18 +311,50 @@ function wholeNow(segment) {
 }
 
 function editsPane(segment, about) {
-  const left = (segment.chain.steps ?? []).flatMap((step, index) => segment.left[index].map((number) => errorsOf(step)[number]));
+  const left = errorsLeft(segment);
+  const steps = (segment.chain.steps ?? []).filter((step) => step.edits?.length > 0);
+  const linesOf = (step) => editsOf(segment).filter((entry) => entry.step === step).map((entry) => editLine(segment, entry, about));
   return element(
     "section", { id: "edits", class: "pane", "aria-label": "Edits" },
-    segment.edits.length > 0 && element("ol", { class: "cards" }, editsOf(segment).map((entry) => editLine(segment, entry, about))),
-    about !== null && wholePart(segment),
+    steps.map((step) => [element("h3", {}, stageOf(step)), element("ol", { class: "cards" }, linesOf(step))]),
+    about !== null && segment.only_whole && element("p", { id: "unexplained", class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
     segment.found.length > 0 && [element("h3", {}, "The guards have against the text"), element("ul", { class: "found" }, findings(segment.found))],
-    left.length > 0 && [element("h3", {}, "Left as it is"), element("ul", { class: "errors" }, left.map((error) => errorItem(error, segment.chain)))],
+    left.length > 0 && [element("h3", { id: "not-fixed", tabindex: -1 }, "Found and not fixed"), element("ul", { class: "errors" }, left.map((error) => errorItem(error, segment.chain)))],
     segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
   );
 }
 
-/** An edit in one line, which makes it the current one. */
+/** The errors that were found and not fixed, as far as they can still be in the text. */
+function errorsLeft(segment) {
+  if (segment.decision?.verdict === "text") return [];
+  const left = new Map(); // several steps may find the same
+  for (const [index, step] of (segment.chain.steps ?? []).entries()) {
+    for (const number of segment.left[index]) {
+      const error = errorsOf(step)[number];
+      if (error.side || segment.text.includes(error.text)) left.set(`${error.category} ${error.text}`, error);
+    }
+  }
+  return [...left.values()];
+}
+
+/** Tell beside the title of errors that were found and not fixed. */
+function showErrorsLeft(segment) {
+  const [first, ...others] = errorsLeft(segment);
+  byId("left").hidden = !first || writing !== null;
+  if (!first) return;
+  const words = first.text === "" ? categoryInWords(first.category) : quoted(first.text, first.side ? segment.chain.source_lang : segment.chain.target_lang);
+  byId("left").replaceChildren(`${counted(others.length + 1, "error")} not fixed`, element("span", { class: "wide" }, ": ", words, others.length > 0 && ", …"));
+}
+
+/** Go to the list of errors that were found and not fixed. */
+function goToErrorsLeft() {
+  if (phone.matches) showTab("edits");
+  byId("not-fixed").focus();
+}
+
+const stageOf = (step) => STAGES[step.stage] ?? step.stage;
+
+/** An edit in few words, which make it the current one. */
 function editLine(segment, { step, edit, item }, about) {
   const error = errorOf(step, edit);
   const state = item.decision ? decidedBadge(item.decision) : !isIn(item) && element("span", { class: "outcome" }, OUTCOMES[edit.outcome] ?? edit.outcome);
@@ -331,27 +362,46 @@ function editLine(segment, { step, edit, item }, about) {
     () => choose(segment, item.number), { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
     element("span", { class: "number" }, String(item.number)),
     element("span", { class: "text brief", lang: segment.chain.target_lang, dir: segment.directions[1] },
-      edit.old !== "" && element("del", {}, beginning(edit.old, BRIEF, item.codes[0])), edit.old !== "" && edit.new !== "" && " ", edit.new !== "" && element("ins", {}, beginning(edit.new, BRIEF, item.codes[1]))),
-    element("span", { class: "about-edit" }, error ? categoryInWords(error.category) : STAGES[step.stage] ?? step.stage, state && [" · ", state]),
+      briefNodes(edit, item, BRIEF)),
+    element("span", { class: "about-edit" }, error && categoryInWords(error.category), error && state && " · ", state),
   ));
 }
 
-/** The beginning of a text, not cut inside a character. */
-function beginning(text, most, codes) {
-  const shown = text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
-  return codedNodes(shown, codesWithin(codes, 0, shown.length));
+/** What an edit changes, each change up to ``most`` characters, with a few words around it. */
+function briefNodes(edit, { changes: words, codes }, most) {
+  const isSpace = `${edit.old}${edit.new}`.trim() === ""; // all of it tells more than the one space that goes
+  const lengths = isSpace ? [0, edit.old.length, edit.new.length] : words;
+  const nodes = [];
+  let [from, to] = [0, 0];
+  const changed = (name, text, itsCodes, start, length, other) => length > 0 && element(
+    name, {}, codedNodes(beginningOf(text.slice(start, start + length), most), codesWithin(itsCodes, start, start + Math.min(length, most)), other),
+  );
+  for (let i = 0; i < lengths.length; i += 3) {
+    const [same, gone, come] = lengths.slice(i, i + 3);
+    nodes.push(...around(edit.new.slice(to, to + same), codesWithin(codes[1], to, to + same), i > 0, true));
+    [from, to] = [from + same, to + same];
+    nodes.push(changed("del", edit.old, codes[0], from, gone, edit.new.slice(to, to + come)), changed("ins", edit.new, codes[1], to, come, edit.old.slice(from, from + gone)));
+    [from, to] = [from + gone, to + come];
+  }
+  return [...nodes, ...around(edit.new.slice(to), codesWithin(codes[1], to, edit.new.length), lengths.length > 0, false)].filter(present);
 }
 
-function wholePart(segment) {
-  const is = (verdict) => ({ class: `quiet ${verdict}`, "data-focus": `whole-${verdict}`, "aria-pressed": String(segment.decision?.verdict === verdict) });
-  return element(
-    "div", { class: "whole" },
-    segment.only_whole && element("p", { class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
-    element(
-      "p", { class: "buttons" }, buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
-      (segment.edits.length > 0 || segment.only_whole) && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
-    ),
-  );
+/** Unchanged text: what of it is near the change before it, the change behind it, or both. */
+function around(text, codes, hasBefore, hasBehind) {
+  const most = AROUND * (hasBefore + hasBehind || 1);
+  if (text.length <= most + AROUND) return codedNodes(text, codes);
+  const head = hasBefore || !hasBehind ? beginningOf(text, AROUND).replace(/\s\S*$/, " ") : "";
+  const tail = hasBehind ? text.slice(-AROUND).replace(/^[\udc00-\udfff]/, "").replace(/^\S*\s/, " ") : "";
+  const start = text.length - tail.length;
+  return [...codedNodes(head, codesWithin(codes, 0, head.length)), "…", ...codedNodes(tail, codesWithin(codes, start, text.length))];
+}
+
+/** The beginning of a text, not cut inside a character. */
+const beginningOf = (text, most) => text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+
+function beginning(text, most, codes) {
+  const shown = beginningOf(text, most);
+  return codedNodes(shown, codesWithin(codes, 0, shown.length));
 }
 
 // --- what else is known
@@ -382,27 +432,29 @@ function contextPart(row) {
 /** The steps; those that did nothing are named in one line. */
 function stepsPart(segment) {
   const steps = segment.chain.steps ?? [];
-  const idle = steps.filter((step) => step.verdict === "unchanged" && (step.edits ?? []).length === 0);
+  const idle = steps.filter((step, index) => step.verdict === "unchanged" && (step.edits ?? []).length === 0 && segment.left[index].length === 0);
   let before = segment.chain.given ?? "";
   const parts = steps.map((step, index) => {
-    const part = !idle.includes(step) && stepPart(segment, step, before, segment.judged[index]);
+    const part = !idle.includes(step) && stepPart(segment, index, before);
     before = step.text ?? before;
     return part;
   });
   return steps.length > 0 && element(
     "section", { class: "part" }, element("h3", {}, "Steps"), parts.filter(present),
-    idle.length > 0 && element("details", { class: "step" }, element("summary", {}, `Nothing to change: ${idle.map((step) => STAGES[step.stage] ?? step.stage).join(", ")}`),
+    idle.length > 0 && element("details", { class: "step" }, element("summary", {}, `Nothing to change: ${idle.map(stageOf).join(", ")}`),
       idle.map((step) => [element("p", { class: "reason", dir: "auto" }, step.reason), ratingsPart(segment, step)])),
   );
 }
 
 /** A step: what it did and how it was judged. Names of models and exact reasons are details. */
-function stepPart(segment, step, before, judged) {
+function stepPart(segment, index, before) {
+  const [step, judged, left] = [segment.chain.steps[index], segment.judged[index], segment.left[index].length];
   const edits = step.edits ?? [];
   const count = edits.filter((edit) => edit.outcome === "applied").length;
   return element(
     "div", { class: `step ${step.verdict}` },
-    element("p", {}, element("strong", {}, STAGES[step.stage] ?? step.stage), " ", badge(step.verdict, step.verdict), edits.length > 0 && ` ${count} of ${counted(edits.length, "edit")} kept`),
+    element("p", {}, element("strong", {}, stageOf(step)), " ", badge(step.verdict, step.verdict), edits.length > 0 && ` ${count} of ${counted(edits.length, "edit")} kept`),
+    left > 0 && element("p", { class: "small" }, `${counted(left, "error")} found and not fixed`),
     judged && element("p", { class: "small" }, judged),
     step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
       block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
