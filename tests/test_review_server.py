@@ -503,11 +503,26 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
                 (found,) = (await client.get("/api/gates")).json()
                 return dict(found)
 
-            few, enough = await said(20), await said(240)
-    assert "cannot learn from the decisions yet" in few["words"]
-    assert "at least 30 are needed" in few["words"]
-    assert "a gate can learn to choose better than keeping every edit or no edit" in enough["words"]
-    assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+            few, early, enough = await said(20), await said(32), await said(240)
+    assert few["paragraphs"] == [
+        "The gate cannot learn from the decisions yet: you have decided on 20 edited texts (10 accepted, 10 rejected); "
+        "at least 30 are needed to learn from; 200 are recommended (an edited text is what one stage made of a "
+        "segment; it counts once all its edits are decided on)."
+    ]
+    assert early["paragraphs"][0].startswith("You have decided on 32 edited texts (16 accepted, 16 rejected); 200 are")
+    assert re.match(r"Decisions on about \d+ edited texts would show whether the gate is", early["paragraphs"][-2])
+    assert enough["paragraphs"][-2] == "Your decisions are enough to show that the gate is better than keeping no edit."
+    for told in (few, early, enough):
+        assert told["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+    # The command tells the same in the same words.
+    calibrated = run(tmp_path, "gate", "calibrate", "--run", "run", "--decisions")
+    assert calibrated.code == 0, calibrated.err
+    printed = [line.removeprefix("mtagent:").strip() for line in calibrated.err.splitlines()]
+    words = " ".join(enough["paragraphs"]).casefold()
+    start = next(number for number, line in enumerate(printed) if line.startswith("what this gate does"))
+    for line in printed[start : start + 6]:
+        assert line.casefold() in words
+    assert printed[start + 5] == "your decisions are enough to show that the gate is better than keeping no edit"
 
 
 async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(

@@ -309,7 +309,7 @@ class Progress:
             return
         counts = summary.counts
         usage = self._usage_text(summary)
-        say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {usage}; run {summary.name}")
+        say(f"mtagent: {counts.done} edited texts judged, {counts.failed} failed; {usage}; run {summary.name}")
         if counts.failed:
             self._say_causes("edit")
             say("mtagent: failed edits are left out; run the same command again to retry only them.")

@@ -13,9 +13,10 @@ from mtagent.chain.decided_text import Decided, DecidedRun, findings, numbered
 from mtagent.chain.guards import Damage
 from mtagent.config import Config
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
-from mtagent.learning.calibrate import expected_lead
+from mtagent.learning.calibrate import crosswise_effect, few_groups
 from mtagent.learning.gain import next_edits
-from mtagent.learning.runs import EditLabels, all_edits, decided_edits
+from mtagent.learning.runs import EDITED_TEXT, EditLabels, all_edits, decided_edits, edits_of, of_own_gate
+from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, outlook
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Severity, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, units
@@ -167,6 +168,7 @@ class ReviewQueue:
         self.who = who
         self._runs = [DecidedRun(store, name) for name in self.names]
         self._typical_differences: dict[str, float] | None = None
+        self._edited_texts: dict[str, int] = {}  # by run
 
     @property
     def store_key(self) -> str:
@@ -293,6 +295,15 @@ class ReviewQueue:
             result, version = self.segment(run, entry.position)
             states.append({"run": run, "position": entry.position, "made": made, **status_data(result, version)})
         return states
+
+    def gates(self, store: Store) -> list[PlainData]:
+        """What the gates can learn from the decisions on each run. ``store`` is this one, opened by another thread."""
+        data = []
+        for name in self.names:
+            if name not in self._edited_texts:
+                self._edited_texts[name] = edits_of(store, name)
+            data.append({"run": name, **gate_data(store, name, self._edited_texts[name])})
+        return data
 
     def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
@@ -477,8 +488,7 @@ def opinion_of_step(step: Step) -> str:
     judgements = judgements_of(step.cause)
     if not judgements:
         return ""
-    opinions = _opinions(judgements)
-    sentence = f"{opinions[0].upper()}{opinions[1:]}."
+    sentence = f"{_sentence(_opinions(judgements))}."
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
     if len(step.edits) > 1:
@@ -542,36 +552,26 @@ def _uncorrected(step: Step) -> list[int]:
     return numbers
 
 
-def gate_data(store: Store, name: str) -> PlainData:
-    """Whether the gate can learn from the decisions on a run, in words, and the commands to do so if it is worth it."""
+def gate_data(store: Store, name: str, total: int) -> PlainData:
+    """What the gate can learn from the decisions on a run with ``total`` edited texts, in words, and the commands."""
+    command = f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json"
     try:
-        edits, lead, needed = expected_lead(decided_edits(store, name))
+        run_edits = decided_edits(store, name, total)
+        effect = crosswise_effect(of_own_gate(run_edits))
     except (ConfigError, InputError) as error:
-        return {"words": f"The gate cannot learn from the decisions yet: {error}.", "commands": []}
-    assert lead.value is not None
-    numbers = f"{lead.value:+.2f}"
-    if lead.low is not None:
-        numbers += f", {lead.low:+.2f} to {lead.high:+.2f}"
-    scale = "an edited text that you accept counts 1, one that you reject -1"
-    if lead.low is None or lead.low <= 0:
-        outlook = "More decisions do not seem to change that."
-        if needed is not None:
-            outlook = f"About {needed:,} edited texts would show it."
-        words = (
-            f"Your decisions on {counted(edits, 'edited text')} do not show that a gate is better than keeping every "
-            f"edit or no edit (difference {numbers}; {scale}). {outlook}"
-        )
-        return {"words": words, "commands": []}
-    words = (
-        f"From your decisions on {counted(edits, 'edited text')} a gate can learn to choose better than keeping every "
-        f"edit or no edit (difference {numbers}; {scale}). It can then decide on all other texts. The ratings are "
-        "stored, so this costs nothing:"
-    )
-    commands = [
-        f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json",
-        "# it prints the next command, which lets this gate decide on all texts",
+        return {"paragraphs": [f"The gate cannot learn from the decisions yet: {error}."], "commands": [command]}
+    paragraphs = [
+        f"You have decided on {run_edits.progress}{run_edits.recommended}. {_sentence(EDITED_TEXT)}.",
+        f"{_sentence(MEANING_OF_DECISIONS)}: {'; '.join(meaning(effect))}.",
+        *(f"{_sentence(warning)}." for warning in few_groups(effect)),
+        f"{_sentence(outlook(effect, total))}.",
+        "This command makes the gate. The ratings are stored, so it costs nothing:",
     ]
-    return {"words": words, "commands": commands}
+    return {"paragraphs": paragraphs, "commands": [command, "# it prints the next command, which uses the gate"]}
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
 
 
 _MOST_LABELLED = 200
