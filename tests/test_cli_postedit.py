@@ -81,6 +81,17 @@ def test_the_summary_counts_segments_with_errors_that_were_not_fixed(shell: Shel
     assert "not fixed" not in shell("runs show r 2").out
 
 
+@pytest.mark.loopback
+def test_errors_that_the_rules_found_count_as_not_fixed_though_the_model_finds_none(shell: Shell) -> None:
+    shell.write("en.txt", "It costs 12 dollars.", "Hello big world.")
+    shell.write("es.txt", "Cuesta 13 dólares.", "Hola gran mundo.")
+    with simulator("--behaviour", "tests.simulator.chain:improving", lifetime=60) as base_url:
+        done = shell.postedit(f"--name r -o o.txt --model m --base-url {base_url}")
+    assert "segments with errors that were found but not fixed: 1; `mtagent runs show r SEGMENT` lists" in done.err
+    assert shell("decide r --export d.csv").code == 0
+    assert "not fixed: major accuracy/mistranslation '13'" in shell.read("d.csv")[1]
+
+
 def test_a_cause_of_failures_is_printed_once_and_the_others_counted(shell: Shell) -> None:
     shell.write("t.csv", "source,translation,lp", "Hi.,Hola.,en-es", *["Hi,,en-es"] * 9)
     done = shell("postedit -s t.csv -o o.csv")

@@ -67,9 +67,9 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
 
         done = shell(f"{CALIBRATE} --budget 2 -o gate.json")
         assert done.code == 0, done.err
-        assert "mtagent: learning from 200 of the 325 edits of run first, drawn evenly by size" in done.err
+        assert "mtagent: learning from 200 of the 325 edited texts of run first, drawn evenly by size" in done.err
         assert re.search(r"resuming run calibrate-\w+: \d+ of 200 segments are done", done.err)
-        assert "200 edits judged, 0 failed; 400 calls" in done.err
+        assert "200 edited texts judged, 0 failed; 400 calls" in done.err
         assert len(read_journal(log)) == paid_before + 400  # the panel's calls were made by the first run's gate
         judged = next(run for run in shell.runs().values() if run.name.startswith("calibrate"))
         assert judged.usage.cost is not None
@@ -88,7 +88,7 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
     assert gain.held_out.lead.low is not None
     assert gain.calibrated_on == gain.held_out.items == 200
     assert gain.held_out.lead.low > 0
-    assert re.search(r"\n  it keeps \S+ % \[\S+ \S+\] of all edits, and \S+ % \[\S+ \S+\] of the good ones\n", done.err)
+    assert re.search(r"\n  it keeps \S+ % \[\S+ \S+\] of all, and \S+ % \[\S+ \S+\] of the good ones\n", done.err)
     for rival in ("no edit", "every edit"):
         assert re.search(rf"\n  the gate is better than keeping {rival} \(\+\S+ \[\S+ \S+\]\)\n", done.err)
     assert mean_worth(shell, "second.txt") > mean_worth(shell, "first.txt") > mean_worth(shell, "es.txt") + 5

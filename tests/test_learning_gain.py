@@ -383,7 +383,7 @@ def test_the_effective_number_of_documents_is_that_of_equal_ones() -> None:
     assert found.groups == 10
     assert found.effective_groups == pytest.approx(3.6)
     assert list(few_groups(found)) == [
-        "the 18 edits come from too few documents (they count as 4 of equal size; 30 are enough), so the intervals "
+        "the edits come from too few documents (they count as 4 of equal size; 30 are enough), so the intervals "
         "are too narrow: add edits from other documents"
     ]
     many = JudgedPairs(("A",), np.ones((30, 1)), np.zeros(30), np.arange(30.0) - 5, np.arange(30))

@@ -99,7 +99,9 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     done = calibrated(shell)
     assert done.code == 0, done.err
     assert "no model is called, because the run's own ratings are stored" in done.err
-    assert done.err.splitlines()[0] == "mtagent: learning from 60 of the 60 edits of run first, those with a label"
+    assert (
+        done.err.splitlines()[0] == "mtagent: learning from 60 of the 60 edited texts of run first, those with a label"
+    )
     never, always, next_command = done.err.splitlines()[-3:]
     assert never.startswith("  the gate is better than keeping no edit (+")
     assert always.startswith("  the gate is better than keeping every edit (+")
@@ -129,8 +131,8 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     done = calibrated(shell, "--decisions -o decided.json")
     assert (done.code, done.err.splitlines()[0]) == (
         0,
-        "mtagent: learning from your decisions on 50 edited texts (25 accepted, 25 rejected) of run first; 60 are "
-        "recommended",
+        "mtagent: learning from your decisions on 50 edited texts (25 accepted, 25 rejected) of run first; 200 are "
+        "recommended, and the run has 60",
     )
     assert "no model is called, because the run's own ratings are stored" in done.err
     made, other = read(shell.folder / "decided.json"), read(shell.folder / "gate.json")
@@ -138,7 +140,9 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     assert (made.human, [source.option for source in made.data]) == ("decisions", ["--run", "--decisions"])
     assert shell("revert first", *map(str, range(30)), "--undo").code == 0
     few = calibrated(shell, "--decisions -o none.json").last
-    assert "20 edited texts (10 accepted, 10 rejected); at least 30 are needed to learn from; 60 are recommended" in few
+    assert (
+        "20 edited texts (10 accepted, 10 rejected); at least 30 are needed to learn from; 200 are recommended" in few
+    )
     assert few.endswith("Go on with `mtagent review first`")
     assert shell("revert first", *map(str, range(30, 50)), "--undo").code == 0
     assert "0 edited texts (0 accepted, 0 rejected)" in calibrated(shell, "--decisions -o none.json").last
@@ -150,7 +154,7 @@ def test_a_sample_of_the_labelled_edits_is_learnt_from(shell: Shell) -> None:
     done = calibrated(shell, "--human labels.tsv --sample 40 -o gate.json")
     assert (done.code, done.err.splitlines()[0]) == (
         0,
-        "mtagent: learning from 40 of the 60 edits of run first, those with a label",
+        "mtagent: learning from 40 of the 60 edited texts of run first, those with a label",
     )
     made = read(shell.folder / "gate.json")
     assert made.gain is not None
@@ -216,9 +220,9 @@ def test_a_named_judge_is_asked_for_the_labelled_edits_alone_and_the_run_resumes
     done = calibrated(shell, "--judge rules --human labels.tsv -o gate.json --force")
     assert (done.code, done.err.splitlines()[0]) == (
         0,
-        "mtagent: learning from 40 of the 60 edits of run first, those with a label",
+        "mtagent: learning from 40 of the 60 edited texts of run first, those with a label",
     )
-    assert "mtagent: 40 edits judged, 0 failed; 0 calls" in done.err
+    assert "mtagent: 40 edited texts judged, 0 failed; 0 calls" in done.err
     again = calibrated(shell, "--judge rules --human labels.tsv -o again.json")
     assert "40 of 40 segments are done" in again.err
     assert (shell.folder / "again.json").read_text() == (shell.folder / "gate.json").read_text()
@@ -290,8 +294,8 @@ def test_scores_and_a_preference_of_one_edit_have_no_mean(shell: Shell) -> None:
     (["1\tNaN\t3"], "id\thuman_before\thuman_after",
      "labels.tsv:2: 'human_before' must be a number, not 'NaN'; a missing score is None or an empty cell"),
     ([f"{number}\tafter" for number in range(20)], "id\tpreference",
-     "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
-     "to learn from"),
+     "run 'first': has 60 edited texts that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are "
+     "needed to learn from"),
     ([f"{number}\tafter" for number in range(60)], "id\tpreference",
      "people see the same gain (1) in all 60 pairs: nothing can be learnt; also label worse edits"),
 ])  # fmt: skip
@@ -427,8 +431,8 @@ def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: She
     assert (learnt.gain.calibrated_on, learnt.gain.held_out.groups) == (60, 30)
     table = text(learnt)
     assert "\nteacher     gemba-da|model:small|" in table
-    extent = "60 edits of 30 documents or blocks of segments (worth 30 of equal size)"
-    assert f"tested on edits that it did not learn from: {extent};\nteacher's score with 95 % interval:" in table
+    extent = "60 edited texts of 30 documents or blocks of segments (worth 30 of equal size)"
+    assert f"tested on edited texts that it did not learn from: {extent};\nteacher's score with 95 % interval:" in table
     assert "human" not in table
 
 
@@ -462,8 +466,8 @@ def test_two_judges_of_one_name_are_told_apart_by_their_signatures(shell: Shell)
 
 
 @pytest.mark.parametrize(("number", "sample", "error"), [
-    (20, 200, "run 'first': has 20 edits that a gate decides on: at least 30 are needed to learn from"),
-    (60, 20, "run 'first': has 60 edits that a gate decides on; the sample is of 20: at least 30"),
+    (20, 200, "run 'first': has 20 edited texts that a gate decides on: at least 30 are needed to learn from"),
+    (60, 20, "run 'first': has 60 edited texts that a gate decides on; the sample is of 20: at least 30"),
 ])  # fmt: skip
 def test_too_few_edits_are_refused_before_anything_is_asked(number: int, sample: int, error: str, shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(number)))
@@ -478,7 +482,9 @@ def test_what_the_guards_refused_is_told_where_too_little_is_left(shell: Shell) 
     refused = edited(0).steps[0].model_copy(update={"verdict": "rejected", "cause": GuardsCause()})
     chains = [edited(number).model_copy(update={"steps": (refused,)}) for number in range(40)]
     run(shell, *chains)
-    with pytest.raises(InputError, match=r"has 0 edits that a gate decides on \(and 40 that the guards refused\)"):
+    with pytest.raises(
+        InputError, match=r"has 0 edited texts that a gate decides on \(and 40 that the guards refused\)"
+    ):
         taught_by(shell, model())
 
 
@@ -491,7 +497,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
     judges = {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160"}
     assert rows == judges | {"reserve": "0–3", "total": "400–403"}
     assert done.last.startswith(
-        "mtagent: learning from 40 of the 60 edits of run first, drawn evenly by size. Nothing was sent"
+        "mtagent: learning from 40 of the 60 edited texts of run first, drawn evenly by size. Nothing was sent"
     )
     assert list(shell.runs()) == ["first"]
 

@@ -1334,6 +1334,17 @@ def test_the_queue_can_begin_with_the_highest_or_the_least_certain_gain(context:
 # --- who may not
 
 
+def test_what_the_gate_can_learn_is_read_again_after_decisions_while_it_is_open(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(4)) as server:
+        page = opened(context, server.address)
+        page.click("#gate > summary")
+        until(page, "document.getElementById('gates').innerText.includes('decided on 0 edited texts')")
+        press(page, "A")
+        wait_saved(page)
+        until(page, "/decided on [1-9] edited text/.test(document.getElementById('gates').innerText)")
+        assert page.locator("#gates pre").inner_text() == "mtagent gate calibrate --run run --decisions -o gate.json"
+
+
 def test_the_page_without_the_token_shows_nothing(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         for address in (server.address.partition("#")[0], f"{server.address}x"):

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,19 @@ import httpx
 import pytest
 
 from mtagent.jobs.decisions import decide
-from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
+from mtagent.records import (
+    Chain,
+    DecidedCause,
+    Edit,
+    ErrorCause,
+    ErrorSpan,
+    Judgement,
+    PlainCause,
+    Rating,
+    Severity,
+    Stage,
+    Step,
+)
 from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
@@ -379,6 +391,51 @@ def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
     assert rows[-1]["worth"] == 0
 
 
+def with_errors(name: str, *severities: Severity, by: Stage = "rules", later: Sequence[Step] = ()) -> Chain:
+    """A segment in which a stage found an error of each of ``severities`` and corrected none."""
+    errors = tuple(
+        ErrorSpan(text=f"{number}", category="accuracy/mistranslation", severity=severity)
+        for number, severity in enumerate(severities)
+    )
+    rating = Rating(evaluator="e", score=0, errors=errors, role="editor")
+    found = Step(stage=by, text="0 1 2", verdict="unchanged", cause=PlainCause(kind="no-edit"), ratings=(rating,))
+    return Chain(segment=segment(name, "source", "0 1 2"), steps=(found, *later))
+
+
+def test_errors_that_nobody_fixed_come_first_with_the_most_severe_ones_and_are_the_first_reason(tmp_path: Path) -> None:
+    no_error = Rating(evaluator="e", score=0, errors=(), role="editor")
+    overlooked = Step(
+        stage="postedit", text="0 1 2", verdict="unchanged", cause=PlainCause(kind="error-free"), ratings=(no_error,)
+    )
+    reworded = Step(stage="proofread", text="one", proposed="one", verdict="kept", cause=PlainCause(kind="unchecked"))
+    corrected = Step(stage="rules", text="new", proposed="new", verdict="kept", cause=PlainCause(kind="unchecked"))
+    chains = [
+        judged("tie", 5, 5, kept=True),
+        with_errors("minor", "minor"),
+        with_errors("major", "minor", "major", later=[overlooked]),
+        with_errors("critical", "critical", by="postedit"),
+        with_errors("reworded", "critical", later=[overlooked, reworded]),
+        Chain(segment=segment("rules", "source", "old"), steps=(corrected,)),
+    ]
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        rows = sorted(ReviewQueue(store, ["run"]).rows(0, -1), key=lambda row: (-row["worth"], row["position"]))
+    assert [(row["id"], row["why"]) for row in rows] == [
+        ("critical", ["1 critical error not fixed"]),
+        ("major", ["1 major and 1 minor errors not fixed"]),
+        ("tie", ["kept: the judge scores both texts 5"]),
+        ("minor", ["1 minor error not fixed"]),
+        ("reworded", ["kept: no judge was asked"]),
+        ("rules", []),
+    ]
+
+
+def test_the_strongest_reason_is_the_first(tmp_path: Path) -> None:
+    failed = Step(stage="proofread", text="0 1 2", verdict="failed", cause=ErrorCause(error="ServerError"))
+    with Store(save(tmp_path, "run", [with_errors("s", "minor", later=[failed])], logged=False)) as store:
+        (row,) = ReviewQueue(store, ["run"]).rows(0, -1)
+    assert row["why"] == ["proofread failed", "1 minor error not fixed"]
+
+
 def test_the_queue_knows_new_decisions(store: Store) -> None:
     review = ReviewQueue(store, ["run", "run"])
     assert review.names == ["run"]
@@ -419,8 +476,7 @@ def test_a_judge_of_few_segments_counts_in_the_queue_of_a_large_run(tmp_path: Pa
     chains[1] = chains[0].model_copy(update={"steps": (step,)})
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
         rows = ReviewQueue(store, ["run"]).rows(0, -1)
-    assert rows[1]["why"] == ["kept: the judge prefers the new text (0 → 5)"]
-    assert rows[1]["worth"] == rows[0]["worth"]
+    assert rows[1]["worth"] == rows[0]["worth"] > 0
 
 
 # --- what the gate can learn
@@ -447,11 +503,26 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
                 (found,) = (await client.get("/api/gates")).json()
                 return dict(found)
 
-            few, enough = await said(20), await said(240)
-    assert "cannot learn from the decisions yet" in few["words"]
-    assert "at least 30 are needed" in few["words"]
-    assert "a gate can learn to choose better than keeping every edit or no edit" in enough["words"]
-    assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+            few, early, enough = await said(20), await said(32), await said(240)
+    assert few["paragraphs"] == [
+        "The gate cannot learn from the decisions yet: you have decided on 20 edited texts (10 accepted, 10 rejected); "
+        "at least 30 are needed to learn from; 200 are recommended (an edited text is what one stage made of a "
+        "segment; it counts once all its edits are decided on)."
+    ]
+    assert early["paragraphs"][0].startswith("You have decided on 32 edited texts (16 accepted, 16 rejected); 200 are")
+    assert re.match(r"Decisions on about \d+ edited texts would show whether the gate is", early["paragraphs"][-2])
+    assert enough["paragraphs"][-2] == "Your decisions are enough to show that the gate is better than keeping no edit."
+    for told in (few, early, enough):
+        assert told["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+    # The command tells the same in the same words.
+    calibrated = run(tmp_path, "gate", "calibrate", "--run", "run", "--decisions")
+    assert calibrated.code == 0, calibrated.err
+    printed = [line.removeprefix("mtagent:").strip() for line in calibrated.err.splitlines()]
+    words = " ".join(enough["paragraphs"]).casefold()
+    start = next(number for number, line in enumerate(printed) if line.startswith("what this gate does"))
+    for line in printed[start : start + 6]:
+        assert line.casefold() in words
+    assert printed[start + 5] == "your decisions are enough to show that the gate is better than keeping no edit"
 
 
 async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(

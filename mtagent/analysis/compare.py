@@ -527,7 +527,7 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
     if reused:
         yield (
             f"run {run.name!r}: {amounts.counted(reused, 'reply', 'replies')} came from the store and cost nothing "
-            "here: the nominal costs include them"
+            "here; full costs, where they are shown, include those of other runs"
         )
     if run.review is not None and run.review.stale:
         stale = amounts.counted(run.review.stale, "decision")

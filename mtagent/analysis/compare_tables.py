@@ -33,6 +33,7 @@ _NONE_TESTED = f"no part is tested: a test needs {FEW} segments or more, and two
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
 _HEADS = {"triaged": "skipped by triage", "idle": "not run"}
+_UNDECIDED = "undecided"
 
 
 def shown(comparison: RunComparison, form: str = "text", width: int | None = None, **more: Any) -> str:
@@ -358,7 +359,8 @@ def _outcomes(comparison: RunComparison) -> Table:
     for row in comparison.rows:
         if row.outcomes is not None:
             for name in SEGMENT_OUTCOMES:
-                totals[name] += getattr(row.outcomes, name)
+                if name != "idle" or row.stage != REVIEWED:  # these are undecided
+                    totals[name] += getattr(row.outcomes, name)
     shown_outcomes = []
     head = ["row"]
     for name in SEGMENT_OUTCOMES:
@@ -369,6 +371,10 @@ def _outcomes(comparison: RunComparison) -> Table:
     notes = []
     if any(row.stage == FINAL for row in comparison.rows):
         notes.append("of final, kept: changed by any stage")
+    is_reviewed = any(row.stage == REVIEWED for row in comparison.rows)
+    if is_reviewed:
+        head.insert(len(shown_outcomes) + 1, _UNDECIDED)
+        notes.append("of reviewed: segments, and the edits of those that people decided on; kept: changed by people")
     rows = []
     for row in comparison.rows:
         outcomes = row.outcomes
@@ -376,7 +382,10 @@ def _outcomes(comparison: RunComparison) -> Table:
             continue
         cells = [row.name]
         for name in shown_outcomes:
-            cells.append(f"{getattr(outcomes, name):,}")
+            is_undecided = name == "idle" and row.stage == REVIEWED
+            cells.append(NOTHING if is_undecided else f"{getattr(outcomes, name):,}")
+        if is_reviewed:
+            cells.append(f"{outcomes.idle:,}" if row.stage == REVIEWED else NOTHING)
         edits = outcomes.edits or {}
         cells += [f"{sum(edits.values()):,}", f"{edits.get('applied', 0):,}"]
         rows.append(tuple(cells))
@@ -436,8 +445,8 @@ def _costs(comparison: RunComparison) -> Table:
     head = ["row", "calls", *token_heads, "dollars"]
     note = f"dollars {comparison.prices}"
     if has_nominal:
-        head += [f"nominal {name}" for name in head[1:]]
-        note += "; nominal: with the replies that came from the store, as other runs paid for them"
+        head += [f"full {name}" for name in head[1:]]
+        note += "; full: without the store, so with the replies that other runs paid for"
     head += ["per kept edit", "per point", "seconds"]
     if comparison.deciding:
         note += f"; per point of {comparison.deciding} gained"
@@ -456,7 +465,7 @@ def _review_table(run: str, review: ReviewSummary) -> Table:
         grouping = "" if group.grouping == "all" else group.grouping
         counts = (group.kept, group.kept_wanted, group.refused, group.refused_wanted)
         rows.append((grouping, group.name, str(group.edits), _percent(group.share), *map(str, counts)))
-    note = f"{counted(review.segments, 'segment')} decided on, {review.approved} completely"
+    note = f"{counted(review.segments, 'segment')} decided on, {review.approved} of them approved"
     note += f", {review.own} with an own text; {review.characters:,} characters changed"
     if review.timed:
         mean = seconds(review.seconds / review.timed)
@@ -504,7 +513,7 @@ def _part_tables(comparison: RunComparison, grouping: str, widths: Sequence[int]
             cells.append(NOTHING if cost is None else dollars(cost.nominal.cost))
             rows.append(tuple(cells))
             name = size = ""  # only the first row of a part names it
-    head = (grouping, "row", "segments", *comparison.metrics, "nominal dollars")
+    head = (grouping, "row", "segments", *comparison.metrics, "full dollars")
     tables = [Table(f"by {grouping}", head, tuple(rows), note, labels=2)]
     is_tested = _has_tests([contrast for _, contrast in differences])
     if _has_tests(comparison.contrasts) and not is_tested:

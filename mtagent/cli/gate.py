@@ -226,8 +226,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     error_free = definition(options["kind"], options["cut"])
     resampling = GroupResampling(options["resamples"], options["seed"])
     config = _config(options) if _is_chain_run(options) else None
+    total = 0  # edited texts of the run
     if config is not None:
-        data, has_failed = _judge_run(config, output, force, quiet, options)
+        data, has_failed, total = _judge_run(config, output, force, quiet, options)
     else:
         data, has_failed = _read_scores(output, force, options), False
     calibration = calibrate(
@@ -249,24 +250,26 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         write(calibration, output)
     gain = calibration.gain
     if config is not None and gain is not None and gain.held_out is not None:
-        _say_meaning(gain.held_out, options)
+        _say_meaning(gain.held_out, total, options)
     if config is not None and gain is not None and output not in (None, STANDARD):
         _print_next_command(config, output, options)
     if has_failed:
         sys.exit(3)
 
 
-def _say_meaning(effect: Effect, options: Mapping[str, Any]) -> None:
-    """Print in a few lines what the gate does."""
+def _say_meaning(effect: Effect, total: int, options: Mapping[str, Any]) -> None:
+    """Print in a few lines what the gate does with the edited texts of a run that has ``total``."""
     from mtagent.learning import text
 
-    unit = "; an accepted edit counts 1, a rejected one -1" if options["decisions"] else ""
-    say(f"mtagent: what this gate does with edits that it did not learn from (with 95 % intervals{unit}):")
+    title = text.MEANING_OF_DECISIONS if options["decisions"] else f"{text.MEANING})"
+    say(f"mtagent: {title}:")
     for line in text.meaning(effect):
         say(f"  {line}")
-    if options["decisions"] and (effect.lead.low is None or effect.lead.low <= 0):
-        review_command = f"mtagent review {shlex.quote(options['runs'][0])}"
-        say(f"mtagent: more decisions show whether the gate is better: `{review_command}`, then calibrate again")
+    if options["decisions"]:
+        say(f"mtagent: {text.outlook(effect, total)}")
+        if effect.items < total:
+            review_command = shlex.join(["mtagent", "review", options["runs"][0], *_store_words()])
+            say(f"mtagent: to decide on more: {review_command}; then calibrate again")
 
 
 def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:
@@ -341,8 +344,11 @@ def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -
 
 def _judge_run(
     config: Config, output: Path | None, force: bool, quiet: bool, options: dict[str, Any]
-) -> tuple[JudgedData, bool]:
-    """The edits of a chain run as judges and people (or a teacher) see them, and whether a judge failed for one."""
+) -> tuple[JudgedData, bool, int]:
+    """The edits of a chain run as judges and people (or a teacher) see them.
+
+    Also returns whether a judge failed for one of them, and how many edited texts the run has.
+    """
     from mtagent.jobs.inputs import files_named
     from mtagent.learning.runs import EDITED_TEXT, edits_to_judge, judge_edits, of_chains, of_own_gate
 
@@ -359,11 +365,11 @@ def _judge_run(
     labels = _labels_of_run(config, name, options)
     edits = edits_to_judge(config, name, labels, sample=options["sample"], seed=options["seed"], lp=options["lp"])
     kind = "drawn evenly by size" if labels is None else "those with a label"
-    extent = f"learning from {len(edits.pairs)} of the {edits.total} edits of run {name}, {kind}"
+    extent = f"learning from {len(edits.pairs)} of the {edits.total} edited texts of run {name}, {kind}"
     if options["decisions"]:
         extent = f"learning from your decisions on {edits.progress} of run {name}{edits.recommended}"
     if edits.refused:
-        extent += f". The gate never sees {counted(edits.refused, 'edit')} that the guards refused"
+        extent += f". The gate never sees {counted(edits.refused, 'edited text')} that the guards refused"
     if options["dry_run"]:
         _print_estimate(config, edits, teacher)
         say(f"mtagent: {extent}. Nothing was sent; stored replies are used again without cost.")
@@ -376,14 +382,14 @@ def _judge_run(
         data = of_own_gate(edits)
         if not quiet:
             say("mtagent: no model is called, because the run's own ratings are stored")
-        return data, False
+        return data, False, edits.total
     states = ("judged", "failed")
     with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, states=states) as progress:
         judged = run_async(
             judge_edits(config, edits, teacher=teacher, on_start=progress.start, on_chain=progress.advance_judged)
         )
     progress.finish_judged(judged.run)
-    return of_chains(edits, judged.chains), judged.run.counts.failed > 0
+    return of_chains(edits, judged.chains), judged.run.counts.failed > 0, edits.total
 
 
 _OF_ONE_RUN = {
@@ -428,8 +434,16 @@ def _print_next_command(config: Config, output: Path, options: Mapping[str, Any]
         if Path(log).exists():
             log = _unused(log)
         say("mtagent: then take your decisions along to the new run, as far as its texts and edits are the same:")
-        say(f"  mtagent {shlex.join(['decide', run.name, '--export', log])}")
-        say(f"  mtagent {shlex.join(['decide', new_name, '--import', log])}")
+        say(f"  mtagent {shlex.join(['decide', run.name, '--export', log, *_store_words()])}")
+        say(f"  mtagent {shlex.join(['decide', new_name, '--import', log, *_store_words()])}")
+
+
+def _store_words() -> list[str]:
+    """The option of this command that names the store, for commands that it prints."""
+    words = []
+    for option_name in options_on_command_line(["store"]):
+        words += [option_name, str(click.get_current_context().params["store"])]
+    return words
 
 
 def _unused_name(store: Path | None, run: str) -> str:

@@ -65,7 +65,7 @@ class Progress:
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._skipped = 0  # segments that triage skipped
         self._from_memory = 0  # the text is an approved one from the translation memory
-        self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
+        self._not_fixed = 0  # the text has errors that were found and not fixed
         self._reasons: list[str] = []  # why segments failed
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
@@ -147,8 +147,7 @@ class Progress:
             self._skipped += 1
         if any(step.cause.kind == "memory" for step in chain.steps):
             self._from_memory += 1
-        edited_steps = [step for step in chain.steps if step.rating("editor")]
-        if edited_steps and edited_steps[-1].not_fixed:
+        if chain.errors_left:
             self._not_fixed += 1
         self._note_losses(chain)
         self._note_warnings(chain)
@@ -310,7 +309,7 @@ class Progress:
             return
         counts = summary.counts
         usage = self._usage_text(summary)
-        say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {usage}; run {summary.name}")
+        say(f"mtagent: {counts.done} edited texts judged, {counts.failed} failed; {usage}; run {summary.name}")
         if counts.failed:
             self._say_causes("edit")
             say("mtagent: failed edits are left out; run the same command again to retry only them.")

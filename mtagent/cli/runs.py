@@ -202,12 +202,13 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun, *, details:
     else:
         display(stage_table(chains()))
     cost = dollars(summary.usage.cost, PRICE_UNKNOWN)
-    click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
+    from_store = f" ({recalled} more answered from the store)" if recalled else ""
+    click.echo(f"paid: {summary.usage.calls} calls{from_store}{uncounted(summary)}, {cost}")
     if recalled:
-        nominal = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
-        if nominal.calls > summary.usage.calls:
-            shown_cost = dollars(nominal.cost, PRICE_UNKNOWN)
-            click.echo(f"nominal: {nominal.calls} calls, {shown_cost}; other runs paid for replies from the store")
+        full = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
+        if full.calls > summary.usage.calls:
+            shown_cost = dollars(full.cost, PRICE_UNKNOWN)
+            click.echo(f"without the store: {full.calls} calls, {shown_cost}; other runs paid for the stored replies")
     for name, pilot in pilots_in(stored.gates()):
         display(f"gate of {name}: {pilot}")
     usual = {} if details else Config().effective(offline=summary.settings.get("model") is None).for_results()

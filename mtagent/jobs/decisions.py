@@ -19,6 +19,7 @@ from mtagent.records import Chain, Edit, Step, judgements_of
 from mtagent.records.decisions import Decision, DecisionVerdict, fingerprint, latest, not_withdrawn
 from mtagent.store.store import Store
 from mtagent.text.escaping import unguarded
+from mtagent.text.mqm import severity_rank
 from mtagent.text.table import as_csv
 
 _FILTER_KEYS = ("guard", "category", "severity", "outcome", "stage", "judge", "document", "domain")
@@ -578,8 +579,7 @@ def export_decisions(store: Store, name: str, path: Path) -> TableExport:
     def table() -> Iterator[dict[str, object]]:
         nonlocal row_count, decision_count
         for position, result in run.segments():
-            has_errors = any(step.not_fixed for step in result.chain.steps)
-            if not (result.edits or result.decision or has_errors):
+            if not (result.edits or result.decision or result.chain.errors_left):
                 continue
             for cells in _table_rows(result, histories.get(position, ())):
                 row_count += 1
@@ -596,12 +596,11 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
     history = _about(result.chain, history)
     segment = result.chain.segment
     uncorrected = []
-    for step in result.chain.steps:
-        for error in step.not_fixed:
-            reason = f"not fixed: {error.severity} {error.category} {error.text!r}"
-            if error.explanation:
-                reason += f": {error.explanation}"
-            uncorrected.append(reason)
+    for error in sorted(result.chain.errors_left, key=lambda error: -severity_rank(error.severity)):
+        reason = f"not fixed: {error.severity} {error.category} {error.text!r}"
+        if error.explanation:
+            reason += f": {error.explanation}"
+        uncorrected.append(reason)
     whole = {"segment": segment.id, "why": "; ".join(uncorrected), "source": segment.source, "result": result.text}
     counting = latest(history)
     yield whole | _decision_cells(result.decision, _last_decision(counting, None))

@@ -213,12 +213,11 @@ def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | N
 
 
 def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:
-    """By segment, the errors in the editor's last rating that no edit fixed."""
+    """By segment, the errors that were found and not fixed."""
     errors = {}
     for chain in decided_run.chains(dialogues=False):
-        edited_steps = [step for step in chain.steps if step.rating("editor")]
-        if edited_steps and edited_steps[-1].not_fixed:
-            errors[chain.segment.id] = tuple(edited_steps[-1].not_fixed)
+        if chain.errors_left:
+            errors[chain.segment.id] = chain.errors_left
     return errors
 
 

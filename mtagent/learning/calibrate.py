@@ -430,18 +430,8 @@ def triage_thresholds(pairs: JudgedPairs, place: int, error_free: float | None =
     return {threshold: threshold == error_free for threshold in sorted(thresholds, reverse=True)}
 
 
-class Lead(NamedTuple):
-    """The quality on other edits of a gate learnt from ``edits``."""
-
-    edits: int
-    lead: Figure
-    """By how much it is better than the better of keeping all and keeping none."""
-    needed: int | None
-    """About how many edits would show that it leads; ``None`` where it does not seem to."""
-
-
-def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead:
-    """The quality of the gate learnt from the pairs: each pair is decided by a gate learnt from other documents.
+def crosswise_effect(data: JudgedData, resampling: GroupResampling = USUAL) -> Effect:
+    """The effect of the gate learnt from the pairs: each pair is decided by a gate learnt from other documents.
 
     Raises :class:`InputError` where the pairs are too few or too much alike to learn from.
     """
@@ -449,12 +439,16 @@ def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead
     if pairs is None:
         raise InputError("no edit has all scores")
     learn(pairs, seed=resampling.seed)
-    lead = effect(pairs, decided_crosswise(pairs, seed=resampling.seed).keep, resampling).lead
+    return effect(pairs, decided_crosswise(pairs, seed=resampling.seed).keep, resampling)
+
+
+def edits_needed(found: Effect) -> int | None:
+    """About how many edits would show that the gate leads; ``None`` where it does not seem to."""
+    lead = found.lead
     if lead.value is None or lead.low is None or lead.value <= 0:
-        return Lead(len(pairs), lead, None)
+        return None
     # The half-width of the interval falls with the square root of the number of edits.
-    needed = math.ceil(len(pairs) * ((lead.value - lead.low) / lead.value) ** 2)
-    return Lead(len(pairs), lead, needed)
+    return math.ceil(found.items * ((lead.value - lead.low) / lead.value) ** 2)
 
 
 # From which score a text is error-free
@@ -603,7 +597,7 @@ def few_groups(found: Effect) -> Iterator[str]:
     """A warning if the intervals of an effect rest on too few groups."""
     if found.effective_groups < FEWEST_GROUPS:
         yield (
-            f"the {found.items} edits come from too few documents (they count as {found.effective_groups:.0f} of equal "
+            f"the edits come from too few documents (they count as {found.effective_groups:.0f} of equal "
             f"size; {FEWEST_GROUPS} are enough), so the intervals are too narrow: add edits from other documents"
         )
 

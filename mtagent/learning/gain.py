@@ -216,6 +216,8 @@ def folds(pairs: JudgedPairs, seed: int) -> Ints:
 
 # The regression
 
+SAMPLE = 200
+"""How many edits people should label, and a teacher labels unless the user names a number."""
 FEWEST_PAIRS = 30
 """Nothing is learnt from fewer pairs."""
 PAIRS_FOR_BEFORE = 400

@@ -36,7 +36,7 @@ from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
-from mtagent.learning.gain import FEWEST_PAIRS, refuse_equal_gains
+from mtagent.learning.gain import FEWEST_PAIRS, SAMPLE, refuse_equal_gains
 from mtagent.learning.pairs import (
     Group,
     JudgedData,
@@ -71,8 +71,6 @@ from mtagent.store.store import Store, open_existing
 from mtagent.text import edits, languages
 from mtagent.text.amounts import counted
 
-SAMPLE = 200
-"""How many edits a teacher labels, unless the user names a number."""
 STRATA = 4
 """Quarters of the edits by size; a sample has the same share of each."""
 SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_fields}
@@ -164,8 +162,19 @@ class RunEdits(NamedTuple):
     @property
     def recommended(self) -> str:
         """How many edited texts should be decided; empty if as many are."""
-        enough = min(SAMPLE, self.total)
-        return f"; {enough} are recommended" if len(self.pairs) < enough else ""
+        if len(self.pairs) >= min(SAMPLE, self.total):
+            return ""
+        if self.total < SAMPLE:
+            return f"; {SAMPLE} are recommended, and the run has {self.total}"
+        return f"; {SAMPLE} are recommended"
+
+    @property
+    def too_few_decided(self) -> str:
+        """Why people's decisions are too few to learn from."""
+        words = f"you have decided on {self.progress}; at least {FEWEST_PAIRS} are needed to learn from"
+        if self.total < FEWEST_PAIRS:
+            return f"{words}. The run has only {counted(self.total, 'edited text')}: make a run of more texts"
+        return f"{words}{self.recommended} ({EDITED_TEXT})"
 
 
 def edits_to_judge(
@@ -228,16 +237,11 @@ def _too_few(run_edits: RunEdits, config: Config) -> str:
     """Why there is too little to learn from, and what to do."""
     labels = run_edits.labels
     if labels is not None and labels.are_decisions:
-        message = (
-            f"run {run_edits.run!r}: you have decided on {run_edits.progress}; at least {FEWEST_PAIRS} are needed to "
-            f"learn from{run_edits.recommended}"
-        )
-        if run_edits.total < FEWEST_PAIRS:
-            message += f". The run edited only {run_edits.total}: make a run of more texts"
-        else:
-            message += f" ({EDITED_TEXT}). Go on with `mtagent review {shlex.quote(run_edits.run)}`"
+        message = f"run {run_edits.run!r}: {run_edits.too_few_decided}"
+        if run_edits.total >= FEWEST_PAIRS:
+            message += f". Go on with `mtagent review {shlex.quote(run_edits.run)}`"
     else:
-        content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
+        content = f"{counted(run_edits.total, 'edited text')} that a gate decides on"
         if run_edits.refused:
             content += f" (and {run_edits.refused} that the guards refused)"
         if labels is not None:
@@ -408,16 +412,27 @@ def _nearer(before: str, after: str, decided: str) -> float:
 # Judged and labelled
 
 
-def decided_edits(store: Store, name: str) -> JudgedData:
-    """The edits of the run ``name`` that people decided on, with the judgements of its own gate.
+def decided_edits(store: Store, name: str, total: int) -> RunEdits:
+    """The edits of the run ``name`` that people decided on; ``total`` is the number of all of its edits.
 
-    Raises :class:`ConfigError` if there was no judge, or more than one panel.
+    Raises :class:`InputError` if they are too few to learn from.
     """
     labels = EditLabels.of_decisions(store, name)
     pairs = list[JudgedPair]()
     for _, result in DecidedRun(store, name).segments(only_decided=True):
         pairs += labels.labelled(list(pairs_in(result.chain, as_kept=True)))
-    return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
+    run_edits = RunEdits(name, pairs, total, labels=labels)
+    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(run_edits.too_few_decided)
+    return run_edits
+
+
+def edits_of(store: Store, name: str) -> int:
+    """How many edits a run has that a gate decides on. Reads the whole run."""
+    total = 0
+    for _, chain in store.read(name).placed_chains():
+        total += sum(1 for _ in pairs_in(chain, as_kept=True))
+    return total
 
 
 def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str | None = None) -> JudgedData:

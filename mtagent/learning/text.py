@@ -18,7 +18,9 @@ from mtagent.chain.calibration import (
 )
 from mtagent.chain.shipped import ShippedWeights, shipped_worth
 from mtagent.errors import ConfigError
-from mtagent.learning.calibrate import GateCheck
+from mtagent.learning.calibrate import GateCheck, edits_needed
+from mtagent.learning.gain import SAMPLE
+from mtagent.text.amounts import counted
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 
@@ -52,7 +54,8 @@ def text(calibration: Calibration, *, details: bool = False) -> str:
     lines.append(f"made        {calibration.date} by mtagent {calibration.version}, seed {calibration.seed}")
     lines += _left_out(calibration.left_out)
     if calibration.gain is not None:
-        lines += ["", *_gain_lines(calibration.gain, score)]
+        noun = "edited text" if any(source.option == "--run" for source in calibration.data) else "edit"
+        lines += ["", *_gain_lines(calibration.gain, score, noun)]
     if calibration.error_free is not None:
         lines += ["", *_error_free_lines(calibration.error_free)]
     return "\n".join(lines)
@@ -90,13 +93,16 @@ def shipped_text(shipped: ShippedWeights) -> str:
     return "\n".join(lines)
 
 
-def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str:
-    """``70.5 [69.8, 71.2]``, a share as ``35.1 % [33.0, 37.2]``; ``-`` where it is not defined."""
+def figure(value: Figure, *, percent: bool = False, signed: bool = False, digits: int | None = None) -> str:
+    """``70.5 [69.8, 71.2]``, a share as ``35.1 % [33.0, 37.2]``; ``-`` where it is not defined.
+
+    Without ``digits`` it has as many as tell the bounds apart.
+    """
     if value.value is None:
         return "-"
     factor, sign, unit = 1.0, "+" if signed else "", ""
-    width = (value.high or 0.0) - (value.low or 0.0)
-    digits = 2 if width > 0.1 else 4  # as many as tell the bounds apart
+    if digits is None:
+        digits = _digits(value)
     if percent:
         factor, unit, digits = 100.0, " %", 1
     shown = f"{value.value * factor:{sign}.{digits}f}{unit}"
@@ -105,22 +111,36 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
     return f"{shown} [{value.low * factor:{sign}.{digits}f}, {value.high * factor:{sign}.{digits}f}]"
 
 
-def _extent(effect: Effect) -> str:
+def _digits(*figures: Figure) -> int:
+    """The digits of figures that are read together: two, or four if all of their intervals are narrow."""
+    widest = max((figure.high or 0.0) - (figure.low or 0.0) for figure in figures)
+    return 2 if widest > 0.1 else 4
+
+
+def _digits_of(effect: Effect) -> int:
+    return _digits(effect.gate, effect.always, effect.never, effect.over_always, effect.over_never)
+
+
+def _extent(effect: Effect, noun: str = "edit") -> str:
     """How much an effect is seen on."""
     worth = f"worth {effect.effective_groups:.0f} of equal size"
-    return f"{effect.items} edits of {effect.groups} documents or blocks of segments ({worth})"
+    return f"{effect.items} {noun}s of {effect.groups} documents or blocks of segments ({worth})"
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:
     """The effect of a gate, compared with never and always accepting, each judge alone and the oracle."""
-    rows = [("keep no edit", figure(effect.never)), ("keep every edit", figure(effect.always))]
+    digits = _digits_of(effect)
+    rows = [
+        ("keep no edit", figure(effect.never, digits=digits)),
+        ("keep every edit", figure(effect.always, digits=digits)),
+    ]
     for judge, value in effect.alone.items():
         name = f"{judge} alone" if len(effect.alone) > 1 else "keep if rated better"
-        rows.append((name, figure(value)))
-    rows.append(("this gate", figure(effect.gate)))
-    rows.append(("best possible", figure(effect.oracle)))
-    rows.append(("gate minus no edit", figure(effect.over_never, signed=True)))
-    rows.append(("gate minus every edit", figure(effect.over_always, signed=True)))
+        rows.append((name, figure(value, digits=digits)))
+    rows.append(("this gate", figure(effect.gate, digits=digits)))
+    rows.append(("best possible", figure(effect.oracle, digits=digits)))
+    rows.append(("gate minus no edit", figure(effect.over_never, signed=True, digits=digits)))
+    rows.append(("gate minus every edit", figure(effect.over_always, signed=True, digits=digits)))
     rows.append(("share of possible gain", figure(effect.headroom, percent=True)))
     rows.append(("edits kept", figure(effect.accepted, percent=True)))
     rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
@@ -138,7 +158,7 @@ def verdict(effect: Effect, *, numbers: bool = False) -> Iterator[str]:
         ("keeping every edit", effect.over_always, "; --gate guards keeps every edit that does no damage"),
     )
     for name, lead, hint in rivals:
-        shown = f" ({figure(lead, signed=True)})" if numbers else ""
+        shown = f" ({figure(lead, signed=True, digits=_digits_of(effect))})" if numbers else ""
         if lead.value == 0 and lead.low == lead.high:
             yield f"the gate does the same as {name}"
         elif lead.low is None or lead.high is None:
@@ -152,14 +172,35 @@ def verdict(effect: Effect, *, numbers: bool = False) -> Iterator[str]:
             yield f"the gate may be better or worse than {name}{shown}"
 
 
+MEANING = "what this gate does with edited texts that it did not learn from (with 95 % intervals"
+MEANING_OF_DECISIONS = f"{MEANING}; an accepted one counts 1, a rejected one -1)"
+
+
 def meaning(effect: Effect) -> Iterator[str]:
-    """What a gate does, in a few lines for people who read no table."""
+    """What a gate does with edited texts, in a few lines for people who read no table."""
     kept = figure(effect.accepted, percent=True)
     good_kept = figure(effect.good_kept, percent=True)
     harmful_refused = figure(effect.harmful_refused, percent=True)
-    yield f"it keeps {kept} of all edits, and {good_kept} of the good ones"
-    yield f"it refuses {harmful_refused} of the harmful edits"
+    yield f"it keeps {kept} of all, and {good_kept} of the good ones"
+    yield f"it refuses {harmful_refused} of the harmful ones"
     yield from verdict(effect, numbers=True)
+
+
+def outlook(effect: Effect, total: int) -> str:
+    """Whether more decisions on a run with ``total`` edited texts would show that the gate is better."""
+    rival = "keeping no edit"
+    if (effect.always.value or 0.0) > (effect.never.value or 0.0):
+        rival = "keeping every edit"
+    if effect.lead.low is not None and effect.lead.low > 0:
+        return f"your decisions are enough to show that the gate is better than {rival}"
+    needed = edits_needed(effect)
+    if needed is not None:
+        extent = f"; the run has {total:,}" if needed > total else ""
+        enough = counted(needed, "edited text")
+        return f"decisions on about {enough} would show whether the gate is better than {rival}{extent}"
+    if effect.items < min(SAMPLE, total):
+        return f"{SAMPLE} decided edited texts are recommended; these do not show that the gate is better than {rival}"
+    return f"the gate does not seem to be better than {rival}, and more decisions would hardly change that"
 
 
 def _sources(sources: Sequence[Source], *, details: bool = False) -> Iterator[str]:
@@ -172,23 +213,23 @@ def _left_out(reasons: Mapping[str, int]) -> list[str]:
     return [f"left out    {number} {reason}" for reason, number in reasons.items()]
 
 
-def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
-    """The formula, what it does to held-out edits, and two tables; ``score`` is what the labels are."""
+def _gain_lines(gain: ExpectedGain, score: str, noun: str) -> Iterator[str]:
+    """The formula, what it does to held-out edits, and two tables; ``score`` is what the labels of a ``noun`` are."""
     terms = [f"{gain.intercept:.3g}"]
     for judge in gain.judges:
         terms += _terms(judge)
     yield f"gain        {' '.join(terms)}"
     yield "            an edit is kept if this is above 0"
-    yield f"            learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}"
+    yield f"            learnt from {gain.calibrated_on} {noun}s, ridge {gain.ridge:g}"
     yield f"chances     scale {gain.scale:.3g}, tie band {gain.tie_band:.3g}, bias {gain.bias:+.3g}"
     effect = gain.held_out
     if effect is not None:
-        yield f"tested on edits that it did not learn from: {_extent(effect)};"
+        yield f"tested on {noun}s that it did not learn from: {_extent(effect, noun)};"
         yield f"{score} with 95 % interval:"
         yield from effect_lines(effect)
     tables = []
     if gain.learning:
-        tables.append(_learning_table(gain.learning))
+        tables.append(_learning_table(gain.learning, 2 if effect is None else _digits_of(effect)))
     promises = _promises_table(gain)
     if promises is not None:
         tables.append(promises)
@@ -208,14 +249,14 @@ def _terms(judge: JudgeWeight) -> Iterator[str]:
         yield f"{judge.before_weight:+.3g} * {before}"
 
 
-def _learning_table(points: Sequence[LearningPoint]) -> Table:
+def _learning_table(points: Sequence[LearningPoint], digits: int) -> Table:
     rows = []
     for point in points:
         headroom = "-" if point.headroom is None else f"{point.headroom:.0%}"
-        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom))
+        rows.append((str(point.pairs), f"{point.lead:+.{digits}f}", headroom))
     note = (
-        "better by: than keeping every edit or no edit, whichever is better; share: of the possible gain; means of "
-        f"{points[0].draws} draws"
+        "better by: than keeping every edit, or than keeping none if that is better; share: of the possible gain; "
+        f"means of {points[0].draws} draws"
     )
     return Table("how many edits it takes", ("edits", "better by", "share"), tuple(rows), note, labels=0)
 

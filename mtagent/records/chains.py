@@ -594,6 +594,23 @@ class Chain(Record):
         return self.segment.translation or ""
 
     @property
+    def errors_left(self) -> tuple[ErrorSpan, ...]:
+        """The errors that a stage found, that no edit fixed and that the last text still has.
+
+        A later stage that does not find them again does not refute them: a model overlooks a wrong number that the
+        fixed rules found.
+        """
+        left = list[ErrorSpan]()
+        for step in self.steps:
+            already_listed = {(error.text, error.side) for error in left}
+            for error in step.not_fixed:
+                # A later stage has removed the words, or added what was missing.
+                is_gone = (error.text in step.text) != (error.text in self.text)
+                if not is_gone and (error.text, error.side) not in already_listed:
+                    left.append(error)
+        return tuple(left)
+
+    @property
     def failed(self) -> Step | None:
         """The step that failed, if one did."""
         return next((step for step in self.steps if step.verdict == "failed"), None)

@@ -331,15 +331,15 @@ def _add_quality_cost(
         axes.legend(
             handles=shapes, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=4, handletextpad=0, columnspacing=0.5
         )  # fmt: skip
-        axes.set_xlabel("nominal cost (US dollars)" if priced else "tokens (input and output)")
+        axes.set_xlabel("full cost (US dollars)" if priced else "tokens (input and output)")
         axes.set_ylabel(_axis(comparison.rows[0].cells[comparison.place or 0]))
         axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter(amount)
         axes.margins(x=0.06)
 
-    unit = "nominal cost" if priced else "tokens"
+    unit = "full cost" if priced else "tokens"
     caption = f"{metric} against {unit}, stage by stage"
-    table = _score_table(comparison, caption, rows, "nominal dollars" if priced else "tokens")
+    table = _score_table(comparison, caption, rows, "full dollars" if priced else "tokens")
     drawn.append(Plot("quality-cost", caption, "; ".join(words), 2.3, draw, table))
 
 

@@ -13,16 +13,18 @@ from mtagent.chain.decided_text import Decided, DecidedRun, findings, numbered
 from mtagent.chain.guards import Damage
 from mtagent.config import Config
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
-from mtagent.learning.calibrate import expected_lead
+from mtagent.learning.calibrate import crosswise_effect, few_groups
 from mtagent.learning.gain import next_edits
-from mtagent.learning.runs import EditLabels, all_edits, decided_edits
-from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
+from mtagent.learning.runs import EDITED_TEXT, EditLabels, all_edits, decided_edits, edits_of, of_own_gate
+from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, outlook
+from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Severity, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, units
 from mtagent.review.tracked import codes_of_pieces, tracked_as_decided
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 from mtagent.text.markup import InlineCode, inline_codes
+from mtagent.text.mqm import SEVERITIES
 from mtagent.text.scripts import runs_right_to_left
 
 # The chance that something is wrong, for each kind of doubt.
@@ -30,7 +32,11 @@ _NO_TRANSLATION = 1.0
 _FAILED_STEP = 0.8
 _REFUSED_BY_GUARD = 0.35
 _NOT_JUDGED = 0.3
-_UNCORRECTED_ERROR = {"neutral": 0.0, "minor": 0.3, "major": 0.6, "critical": 0.8}
+_CORRECTED_BY_RULES = 0.05
+_UNCORRECTED_ERROR: dict[Severity, float] = {"neutral": 0.0, "minor": 0.3, "major": 0.75, "critical": 0.9}
+"""A serious error that nobody corrected outweighs a change that the judge hardly judged."""
+_LEAST_REASON = 0.2
+"""Chances below this are not shown as reasons to look at a segment."""
 _STEEPNESS = 2.0
 """How fast a judge's difference removes doubt: its typical difference in favour leaves 12 %, a tie leaves 50 %."""
 PART = 500
@@ -65,8 +71,16 @@ def doubts(chain: Chain) -> list[Doubt]:
     severities = _uncorrected_severities(chain)
     if severities:
         chance_of_none = math.prod(1 - _UNCORRECTED_ERROR[severity] for severity in severities)
-        result.append(Doubt(f"{counted(len(severities), 'error')} left", 1 - chance_of_none))
+        result.append(Doubt(_errors_in_words(severities), 1 - chance_of_none))
     return result
+
+
+def _errors_in_words(severities: Sequence[Severity]) -> str:
+    """``1 major error not fixed``, ``1 critical and 2 minor errors not fixed``."""
+    counts = Counter(severities)
+    parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
+    noun = "error" if len(severities) == 1 else "errors"
+    return f"{' and '.join(parts)} {noun} not fixed"
 
 
 def _step_doubts(step: Step) -> Iterator[Doubt]:
@@ -81,11 +95,14 @@ def _step_doubts(step: Step) -> Iterator[Doubt]:
         yield Doubt(f"refused by {', '.join(guards)}", _REFUSED_BY_GUARD)
         if cause.kind == "guards":
             return
+    if step.stage == "rules":
+        yield Doubt("corrected by fixed rules", _CORRECTED_BY_RULES)
+        return
     if isinstance(cause, GainCause) and cause.gain is not None:
         words = f"{step.verdict}, expected gain {cause.gain:+.2g}"
     else:
         judgements = judgements_of(cause)
-        words = f"{step.verdict}: {_opinions(judgements)}" if judgements else step.verdict
+        words = f"{step.verdict}: {_opinions(judgements) or 'no judge was asked'}"
     sign = 1 if step.verdict == "rejected" else -1
     yield Doubt(words, _NOT_JUDGED, differences, sign)
 
@@ -101,22 +118,23 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
     return tuple(differences)
 
 
-def _uncorrected_severities(chain: Chain) -> list[str]:
+def _uncorrected_severities(chain: Chain) -> list[Severity]:
     """The severities of the errors that are known to be in the final text."""
     if not chain.steps:
         return []
+    errors = list(chain.errors_left)
     last = chain.steps[-1]
     rating = last.rating("after") if last.verdict == "kept" else None
-    if rating is not None and rating.errors is not None:
-        severities: list[str] = []
-        for error in rating.errors:
-            if error.severity != "neutral":
-                severities.append(error.severity)
-        return severities
-    for step in reversed(chain.steps):
-        if step.rating("editor"):
-            return [error.severity for error in step.not_fixed]
-    return []
+    if rating is not None:
+        texts = {error.text for error in errors}
+        errors += [error for error in rating.errors or () if error.text not in texts]
+    return [error.severity for error in errors if error.severity != "neutral"]
+
+
+def _reasons(weighed: Sequence[tuple[float, Doubt]]) -> list[str]:
+    """Why a segment is worth a look, the strongest reason first."""
+    words = [doubt.words for chance, doubt in weighed if chance >= _LEAST_REASON]
+    return list(dict.fromkeys(words))
 
 
 def _chance(doubt: Doubt, typical_differences: Mapping[str, float]) -> float:
@@ -150,6 +168,7 @@ class ReviewQueue:
         self.who = who
         self._runs = [DecidedRun(store, name) for name in self.names]
         self._typical_differences: dict[str, float] | None = None
+        self._edited_texts: dict[str, int] = {}  # by run
 
     @property
     def store_key(self) -> str:
@@ -188,11 +207,11 @@ class ReviewQueue:
             weighed = []
             for doubt in doubts(result.chain):
                 weighed.append((_chance(doubt, self._typical_differences), doubt))
-            weighed.sort(reverse=True)
+            weighed.sort(key=lambda entry: -entry[0])
             rows.append({
                 **row_data(run, position, result),
                 **status_data(result, version),
-                "why": list(dict.fromkeys(doubt.words for _, doubt in weighed)),
+                "why": _reasons(weighed),
                 "worth": round(1 - math.prod(1 - chance for chance, _ in weighed), 4),
             })  # fmt: skip
         return rows
@@ -276,6 +295,15 @@ class ReviewQueue:
             result, version = self.segment(run, entry.position)
             states.append({"run": run, "position": entry.position, "made": made, **status_data(result, version)})
         return states
+
+    def gates(self, store: Store) -> list[PlainData]:
+        """What the gates can learn from the decisions on each run. ``store`` is this one, opened by another thread."""
+        data = []
+        for name in self.names:
+            if name not in self._edited_texts:
+                self._edited_texts[name] = edits_of(store, name)
+            data.append({"run": name, **gate_data(store, name, self._edited_texts[name])})
+        return data
 
     def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
@@ -461,8 +489,7 @@ def opinion_of_step(step: Step) -> str:
     judgements = judgements_of(step.cause)
     if not judgements:
         return ""
-    opinions = _opinions(judgements)
-    sentence = f"{opinions[0].upper()}{opinions[1:]}."
+    sentence = f"{_sentence(_opinions(judgements))}."
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
     if len(step.edits) > 1:
@@ -526,36 +553,26 @@ def _uncorrected(step: Step) -> list[int]:
     return numbers
 
 
-def gate_data(store: Store, name: str) -> PlainData:
-    """Whether the gate can learn from the decisions on a run, in words, and the commands to do so if it is worth it."""
+def gate_data(store: Store, name: str, total: int) -> PlainData:
+    """What the gate can learn from the decisions on a run with ``total`` edited texts, in words, and the commands."""
+    command = f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json"
     try:
-        edits, lead, needed = expected_lead(decided_edits(store, name))
+        run_edits = decided_edits(store, name, total)
+        effect = crosswise_effect(of_own_gate(run_edits))
     except (ConfigError, InputError) as error:
-        return {"words": f"The gate cannot learn from the decisions yet: {error}.", "commands": []}
-    assert lead.value is not None
-    numbers = f"{lead.value:+.2f}"
-    if lead.low is not None:
-        numbers += f", {lead.low:+.2f} to {lead.high:+.2f}"
-    scale = "an edited text that you accept counts 1, one that you reject -1"
-    if lead.low is None or lead.low <= 0:
-        outlook = "More decisions do not seem to change that."
-        if needed is not None:
-            outlook = f"About {needed:,} edited texts would show it."
-        words = (
-            f"Your decisions on {counted(edits, 'edited text')} do not show that a gate is better than keeping every "
-            f"edit or no edit (difference {numbers}; {scale}). {outlook}"
-        )
-        return {"words": words, "commands": []}
-    words = (
-        f"From your decisions on {counted(edits, 'edited text')} a gate can learn to choose better than keeping every "
-        f"edit or no edit (difference {numbers}; {scale}). It can then decide on all other texts. The ratings are "
-        "stored, so this costs nothing:"
-    )
-    commands = [
-        f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json",
-        "# it prints the next command, which lets this gate decide on all texts",
+        return {"paragraphs": [f"The gate cannot learn from the decisions yet: {error}."], "commands": [command]}
+    paragraphs = [
+        f"You have decided on {run_edits.progress}{run_edits.recommended}. {_sentence(EDITED_TEXT)}.",
+        f"{_sentence(MEANING_OF_DECISIONS)}: {'; '.join(meaning(effect))}.",
+        *(f"{_sentence(warning)}." for warning in few_groups(effect)),
+        f"{_sentence(outlook(effect, total))}.",
+        "This command makes the gate. The ratings are stored, so it costs nothing:",
     ]
-    return {"words": words, "commands": commands}
+    return {"paragraphs": paragraphs, "commands": [command, "# it prints the next command, which uses the gate"]}
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
 
 
 _MOST_LABELLED = 200

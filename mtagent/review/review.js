@@ -45,6 +45,8 @@ let judgedAt = 0; // when a key or button last decided on the open segment
 let state = { ...DEFAULTS };
 const byKey = new Map();
 let undoable = [];
+let isGateAsked = false;
+let gateVersions = ""; // the decisions that the part about the gate knows
 const left = new Map(); // texts that were left with Esc, by the names of their drafts
 
 const phone = matchMedia("(max-width: 47.99rem), (max-width: 69.99rem) and (max-height: 33.99rem), (max-height: 23.99rem)"); // as in review.css
@@ -628,6 +630,11 @@ async function readAgain(old) {
 async function poll() {
   try {
     const versions = await ask("versions");
+    const known = JSON.stringify(versions);
+    if (byId("gate").open && known !== gateVersions && !isGateAsked) {
+      gateVersions = known;
+      showGates();
+    }
     for (const [run, ofRun] of versions.entries()) {
       const isOld = (row) => row && row.version !== ofRun[row.position] && !pending.some((entry) => keyOf(entry) === keyOf(row));
       const old = Object.keys(ofRun).map((position) => byKey.get(keyOf({ run, position }))).filter(isOld);
@@ -704,14 +711,16 @@ async function readOn() {
   }
 }
 
-/** What the decisions so far are worth to the gate; requested when that part is opened. */
+/** What the decisions so far are worth to the gate; requested when that part is opened, and after decisions while it is. */
 async function showGates() {
-  if (!byId("gate").open) return;
+  if (!byId("gate").open || isGateAsked) return;
+  isGateAsked = true;
   const gates = await ask("gates").catch(explain);
+  isGateAsked = false;
   if (!Array.isArray(gates)) return;
-  byId("gates").replaceChildren(...gates.map(({ run, words, commands }) => element(
-    "div", {}, element("p", { class: "small", dir: "auto" }, gates.length > 1 && `${run}: `, words),
-    commands.length > 0 && element("pre", { tabindex: 0, "aria-label": "Commands" }, commands.join("\n")),
+  byId("gates").replaceChildren(...gates.map(({ run, paragraphs, commands }) => element(
+    "div", {}, paragraphs.map((words, index) => element("p", { class: "small", dir: "auto" }, gates.length > 1 && index === 0 && `${run}: `, words)),
+    element("pre", { tabindex: 0, "aria-label": "Commands" }, commands.join("\n")),
   )));
 }
 

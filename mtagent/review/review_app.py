@@ -28,7 +28,6 @@ from mtagent.review.queue import (
     PlainData,
     ReviewQueue,
     SegmentDecisions,
-    gate_data,
     segment_data,
     status_data,
     worth_labelling_of,
@@ -295,7 +294,7 @@ def _gate_routes(review: ReviewQueue) -> APIRouter:
     @routes.get("/gates")
     def gates() -> list[PlainData]:
         with open_existing(Path(review.store.database.path)) as store:
-            return [{"run": name, **gate_data(store, name)} for name in review.names]
+            return review.gates(store)
 
     @routes.get("/worth-labelling")
     def worth_labelling() -> list[list[str]]:
