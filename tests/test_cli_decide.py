@@ -248,7 +248,9 @@ def test_compare_and_report_say_how_far_people_agree(reviewed: Shell) -> None:
     assert "all 4 25.0 3 1 1 1" in rows
     assert "guard numbers 1 0.0 0 0 1 1" in rows
     assert "category style/awkward 1 100.0 1 1 0 0" in rows
-    outcomes = {line.split()[0]: line.split() for line in shown.split("outcomes of")[1].split("\n\n")[0].splitlines()[1:]}
+    outcomes = {
+        line.split()[0]: line.split() for line in shown.split("outcomes of")[1].split("\n\n")[0].splitlines()[1:]
+    }
     assert "not run" not in shown
     assert dict(zip(outcomes["row"], outcomes["reviewed"], strict=False))["undecided"] == "1"
     assert "(2 segments decided on, 2 of them approved, 0 with an own text; 3 characters changed)" in rows

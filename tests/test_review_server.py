@@ -333,15 +333,21 @@ async def test_what_is_gone_is_gone_for_good(store: Store) -> None:
     assert (answer.status_code, "was deleted" in answer.json()["error"]) == (410, True)
 
 
-async def test_errors_that_no_edit_is_about_are_named(tmp_path: Path) -> None:
+async def test_the_errors_that_the_decided_text_still_has_are_named(tmp_path: Path) -> None:
     given = "Die Bank des Flusses ist alt."
     errors = (error(given, "Bank", "Ufer"), error(given, "Flusses"), error(given, "alt", severity="neutral"))
     chain = edited(segment("s", "The bank of the river is old.", given), "Die Ufer des Flusses ist alt.", *errors)
     with Store(save(tmp_path, "run", [chain], logged=False)) as store:
         async with asking(store) as client:
+            (row,) = ReviewQueue(store, ["run"]).rows(0, -1)
             shown = (await client.get("/api/segments/0/0")).json()
-    assert shown["left"] == [[1]]
-    assert shown["chain"]["steps"][0]["ratings"][0]["errors"][1]["text"] == "Flusses"
+            about = await place(client, "s")
+            assert (await client.post("/api/decide", json={**about, "verdict": "accept"})).status_code == 200
+            approved = (await client.get("/api/segments/0/0")).json()
+    assert [left["text"] for left in shown["errors_left"]] == ["Flusses"]
+    assert shown["not_fixed"] == [1]
+    assert "1 major error not fixed" in row["why"]
+    assert approved["errors_left"] == []  # a person finds the text right
 
 
 # --- the queue

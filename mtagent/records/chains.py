@@ -595,7 +595,11 @@ class Chain(Record):
 
     @property
     def errors_left(self) -> tuple[ErrorSpan, ...]:
-        """The errors that a stage found, that no edit fixed and that the last text still has.
+        """The errors that the last text still has: see :meth:`errors_left_in`."""
+        return self.errors_left_in(self.text)
+
+    def errors_left_in(self, text: str) -> tuple[ErrorSpan, ...]:
+        """The errors that a stage found, that no edit fixed and that ``text``, made of the last one, still has.
 
         A later stage that does not find them again does not refute them: a model overlooks a wrong number that the
         fixed rules found.
@@ -605,7 +609,7 @@ class Chain(Record):
             already_listed = {(error.text, error.side) for error in left}
             for error in step.not_fixed:
                 # A later stage has removed the words, or added what was missing.
-                is_gone = (error.text in step.text) != (error.text in self.text)
+                is_gone = (error.text in step.text) != (error.text in text)
                 if not is_gone and (error.text, error.side) not in already_listed:
                     left.append(error)
         return tuple(left)

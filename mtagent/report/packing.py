@@ -228,11 +228,11 @@ def _rating(rating: Rating, text: str) -> Packed:
         fields
     )
     if rating.errors is not None:  # an empty list is "no errors", and stays
-        rating_data["errors"] = [_error(span, text) for span in rating.errors]
+        rating_data["errors"] = [packed_error(span, text) for span in rating.errors]
     return rating_data
 
 
-def _error(span: ErrorSpan, text: str) -> Packed:
+def packed_error(span: ErrorSpan, text: str) -> Packed:
     """An error, with its place if the text really reads so there."""
     place = None
     if span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text:
@@ -252,7 +252,7 @@ def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
     if edit.span in spans:
         number = spans.index(edit.span)
     elif edit.span is not None:
-        span = _error(edit.span, before)
+        span = packed_error(edit.span, before)
     fields = {
         "at": _place(before, edit.start, edit.old),
         "detail": edit.detail,

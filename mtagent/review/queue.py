@@ -19,7 +19,7 @@ from mtagent.learning.runs import EDITED_TEXT, EditLabels, all_edits, decided_ed
 from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, outlook
 from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Severity, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
-from mtagent.report.packing import changes, packed, units
+from mtagent.report.packing import changes, packed, packed_error, units
 from mtagent.review.tracked import codes_of_pieces, tracked_as_decided
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
@@ -68,7 +68,7 @@ def doubts(chain: Chain) -> list[Doubt]:
             result.append(Doubt(f"{step.stage} failed", _FAILED_STEP))
         elif step.stage != "translate" and step.verdict in ("kept", "rejected"):
             result += _step_doubts(step)
-    severities = _uncorrected_severities(chain)
+    severities = [error.severity for error in _errors_in(chain, chain.text)]
     if severities:
         chance_of_none = math.prod(1 - _UNCORRECTED_ERROR[severity] for severity in severities)
         result.append(Doubt(_errors_in_words(severities), 1 - chance_of_none))
@@ -118,17 +118,15 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
     return tuple(differences)
 
 
-def _uncorrected_severities(chain: Chain) -> list[Severity]:
-    """The severities of the errors that are known to be in the final text."""
-    if not chain.steps:
-        return []
-    errors = list(chain.errors_left)
-    last = chain.steps[-1]
-    rating = last.rating("after") if last.verdict == "kept" else None
+def _errors_in(chain: Chain, text: str) -> list[ErrorSpan]:
+    """The errors that are known to be in ``text``, which is made of the chain's last one."""
+    errors = list(chain.errors_left_in(text))
+    last = chain.steps[-1] if chain.steps else None
+    rating = last.rating("after") if last is not None and last.verdict == "kept" else None
     if rating is not None:
         texts = {error.text for error in errors}
-        errors += [error for error in rating.errors or () if error.text not in texts]
-    return [error.severity for error in errors if error.severity != "neutral"]
+        errors += [error for error in rating.errors or () if error.text in text and error.text not in texts]
+    return [error for error in errors if error.severity != "neutral"]
 
 
 def _reasons(weighed: Sequence[tuple[float, Doubt]]) -> list[str]:
@@ -466,6 +464,8 @@ def segment_data(result: Decided) -> PlainData:
     tracked_pieces, is_tracked = tracked_as_decided(result)
     for piece, codes in zip(tracked_pieces, codes_of_pieces(tracked_pieces), strict=True):
         pieces.append((piece.text, piece.brought, piece.taken, _placed(piece.text, codes)))
+    is_approved = result.decision is not None and result.decision.verdict != "reject"
+    errors = [] if is_approved else _errors_in(chain, result.text)
     return {
         "chain": packed(chain),
         "pieces": pieces,
@@ -473,7 +473,8 @@ def segment_data(result: Decided) -> PlainData:
         "given_codes": codes_data(given),
         "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],
-        "left": [_uncorrected(step) for step in chain.steps],
+        "errors_left": [packed_error(error, result.text) for error in errors],
+        "not_fixed": [len(step.not_fixed) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
         "edits": edits,
@@ -529,28 +530,6 @@ def _decision_data(decision: Decision | None) -> PlainData | None:
     if decision is None:
         return None
     return {"verdict": decision.verdict, "text": decision.text, "who": decision.who}
-
-
-def _uncorrected(step: Step) -> list[int]:
-    """The numbers of the editor's errors for which there is no edit: the text was left as it is."""
-
-    def key(error: ErrorSpan) -> tuple[str | None, ...]:
-        # An edit's span may have got a place or a suggestion since, so these are not compared.
-        return error.text, error.category, error.severity, error.explanation
-
-    rating = step.rating("editor")
-    if rating is None:
-        return []
-    edited = set()
-    for edit in step.edits:
-        if edit.span:
-            edited.add(key(edit.span))
-    numbers = []
-    for number, error in enumerate(rating.errors or ()):
-        is_fixed = not any(error is other for other in step.not_fixed)
-        if not is_fixed and key(error) not in edited:
-            numbers.append(number)
-    return numbers
 
 
 def gate_data(store: Store, name: str, total: int) -> PlainData:

@@ -311,7 +311,7 @@ function wholeNow(segment) {
 }
 
 function editsPane(segment, about) {
-  const left = errorsLeft(segment);
+  const left = segment.errors_left;
   const steps = (segment.chain.steps ?? []).filter((step) => step.edits?.length > 0);
   const linesOf = (step) => editsOf(segment).filter((entry) => entry.step === step).map((entry) => editLine(segment, entry, about));
   return element(
@@ -324,22 +324,9 @@ function editsPane(segment, about) {
   );
 }
 
-/** The errors that were found and not fixed, as far as they can still be in the text. */
-function errorsLeft(segment) {
-  if (segment.decision?.verdict === "text") return [];
-  const left = new Map(); // several steps may find the same
-  for (const [index, step] of (segment.chain.steps ?? []).entries()) {
-    for (const number of segment.left[index]) {
-      const error = errorsOf(step)[number];
-      if (error.side || segment.text.includes(error.text)) left.set(`${error.category} ${error.text}`, error);
-    }
-  }
-  return [...left.values()];
-}
-
 /** Tell beside the title of errors that were found and not fixed. */
 function showErrorsLeft(segment) {
-  const [first, ...others] = errorsLeft(segment);
+  const [first, ...others] = segment.errors_left;
   byId("left").hidden = !first || writing !== null;
   if (!first) return;
   const words = first.text === "" ? categoryInWords(first.category) : quoted(first.text, first.side ? segment.chain.source_lang : segment.chain.target_lang);
@@ -432,7 +419,7 @@ function contextPart(row) {
 /** The steps; those that did nothing are named in one line. */
 function stepsPart(segment) {
   const steps = segment.chain.steps ?? [];
-  const idle = steps.filter((step, index) => step.verdict === "unchanged" && (step.edits ?? []).length === 0 && segment.left[index].length === 0);
+  const idle = steps.filter((step, index) => step.verdict === "unchanged" && (step.edits ?? []).length === 0 && segment.not_fixed[index] === 0);
   let before = segment.chain.given ?? "";
   const parts = steps.map((step, index) => {
     const part = !idle.includes(step) && stepPart(segment, index, before);
@@ -448,7 +435,7 @@ function stepsPart(segment) {
 
 /** A step: what it did and how it was judged. Names of models and exact reasons are details. */
 function stepPart(segment, index, before) {
-  const [step, judged, left] = [segment.chain.steps[index], segment.judged[index], segment.left[index].length];
+  const [step, judged, left] = [segment.chain.steps[index], segment.judged[index], segment.not_fixed[index]];
   const edits = step.edits ?? [];
   const count = edits.filter((edit) => edit.outcome === "applied").length;
   return element(
