@@ -1571,6 +1571,18 @@ def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], brows
     assert decisions(tmp_path) == {"two": [(1, "accept"), (None, "accept")]}
 
 
+def test_the_buttons_for_the_segment_keep_one_line(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()[:1]) as server:
+        page = opened(context, server.address)
+        tops = """() => [...document.querySelectorAll("#actions button")].filter((button) => button.checkVisibility())
+          .map((button) => button.getBoundingClientRect().top)"""
+        for width in (360, 768, 910, 1120, 1366):
+            page.set_viewport_size({"width": width, "height": 768})
+            places = page.evaluate(tops)
+            assert len(places) >= 5
+            assert len(set(places)) == 1, width
+
+
 # --- size and speed
 
 
