@@ -1203,6 +1203,26 @@ def test_all_that_the_queue_shows_is_decided_together_and_undone_together(contex
         assert all(state(tmp_path, name)[0] is None for name in before)
 
 
+def test_decisions_together_whose_answer_was_lost_can_be_undone(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(3)) as server:
+        page = opened(context, server.address)
+
+        def lose(route: Any) -> None:
+            route.fetch()
+            route.abort()
+
+        page.route("**/decide-all", lose, times=1)
+        page.click("#decide-all")
+        page.click("#reject-all")
+        until(page, "document.getElementById('offer').textContent.startsWith('3 segments rejected')")
+        assert [len(history) for history in decisions(tmp_path).values()] == [1, 1, 1], "nothing was stored twice"
+        page.route("**/decide-all", lose, times=1)
+        press(page, "u")
+        until(page, "document.getElementById('offer').textContent.startsWith('3 segments undone')")
+        assert page.inner_text("#progress") == "0 of 3 edited segments decided"
+        assert [len(history) for history in decisions(tmp_path).values()] == [2, 2, 2]
+
+
 def test_a_long_text_is_cut_between_characters(context: Any, tmp_path: Path) -> None:
     given = "x" * 99 + "👩" + "y" * 18 + "👩 Ende"  # half of each is within the 100 or 120 code units that are shown
     chain = edited(segment("long", "source", given), "Kurz.", error(given, given, "Kurz."))
@@ -1578,7 +1598,8 @@ def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], brows
         assert source["height"] < text["height"]
         page.tap("#now button.accept")  # "1 partly" makes the progress longest
         cut = """() => [...document.querySelectorAll("#progress, .progress, .title h2, .actions button")]
-          .filter((words) => words.scrollWidth > words.clientWidth && words.clientWidth > 0).map((words) => words.textContent)"""
+          .filter((words) => words.clientWidth > 0 && words.scrollWidth > words.clientWidth)
+          .map((words) => words.textContent)"""
         assert page.evaluate(cut) == []
         page.tap(".opens-whole")
         assert page.evaluate(low) == []
@@ -1588,6 +1609,18 @@ def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], brows
         wait_saved(page)
     context.close()
     assert decisions(tmp_path) == {"two": [(1, "accept"), (None, "accept")]}
+
+
+def test_the_buttons_for_the_segment_keep_one_line(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()[:1]) as server:
+        page = opened(context, server.address)
+        tops = """() => [...document.querySelectorAll("#actions button")].filter((button) => button.checkVisibility())
+          .map((button) => button.getBoundingClientRect().top)"""
+        for width in (360, 768, 910, 1120, 1366):
+            page.set_viewport_size({"width": width, "height": 768})
+            places = page.evaluate(tops)
+            assert len(places) >= 5
+            assert len(set(places)) == 1, width
 
 
 # --- size and speed

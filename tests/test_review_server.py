@@ -556,13 +556,15 @@ async def test_decisions_on_several_segments_are_written_together_except_where_s
             shown = {key: places[name][key] for key in ("position", "version", "seen")}
             return {**shown, "decisions": list(decisions), **changes}
 
-        await client.post("/api/decide", json={**places["worse"], "verdict": "accept"})
+        await client.post("/api/decide", json={**places["worse"], "verdict": "reject"})
         reject, accept = {"edit": 1, "verdict": "reject"}, {"verdict": "accept"}
         batch = [entry("bank", reject, accept), entry("worse", accept), entry("zeta", accept), entry("zeta", accept)]
         bank, worse, zeta, again = (await client.post("/api/decide-all", json={"run": 0, "segments": batch})).json()
         assert [len(state["made"]) for state in (bank, worse, zeta)] == [2, 0, 1]
         assert (bank["text"], bank["decided"]) == ("Die Bank des Flusses.", "all")
         assert again["made"] == zeta["made"], "a segment that is named twice is decided once"
+        repeated = (await client.post("/api/decide-all", json={"run": 0, "segments": batch[:3]})).json()
+        assert repeated == [bank, worse, zeta], "the page did not receive the answer and asked again"
         histories = store.decisions("run").histories()
         assert [(d.edit, d.verdict, d.who) for d in histories[places["bank"]["position"]]] == [
             (1, "reject", "ana"),

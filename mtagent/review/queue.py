@@ -260,18 +260,23 @@ class ReviewQueue:
         """Store the decisions on each segment of the ``batch`` that is still as it was shown.
 
         For each segment, returns its state and the ids of the decisions ``made``. Segments that were decided on or
-        done again meanwhile have none; what was withdrawn meanwhile is not withdrawn again. All decisions of a batch
+        done again meanwhile have none, unless the page asked for these decisions before and did not receive the
+        answer; what was withdrawn meanwhile is not withdrawn again. All decisions of a batch
         are written together, or none. Raises :class:`ConfigError` for a decision that cannot be made.
         """
         opened = self._opened(run)
         placed: list[tuple[int, Decision]] = []
         expected: dict[int, int] = {}
+        repeated: dict[int, list[int]] = {}
         for entry in batch:
             self._run(run, entry.position)
             chain = opened.run.chain_at(entry.position)
             history = list(opened.log.history(entry.position))
             version = history[-1].id if history else 0
-            if version != entry.version or fingerprint(chain) != entry.seen or entry.position in expected:
+            if fingerprint(chain) != entry.seen or entry.position in expected:
+                continue
+            if version != entry.version:
+                repeated[entry.position] = self._made_before(entry, history)
                 continue
             expected[entry.position] = version
             withdrawn = {decision.withdraws for decision in history}
@@ -286,7 +291,7 @@ class ReviewQueue:
         counts = Counter(position for position, _ in placed)
         states = []
         for entry in batch:
-            made: list[int] = []
+            made = repeated.get(entry.position, [])
             last = versions.get(entry.position)
             if last is not None:  # the decisions on a segment were written one after the other
                 made = list(range(last - counts[entry.position] + 1, last + 1))
@@ -302,6 +307,16 @@ class ReviewQueue:
                 self._edited_texts[name] = edits_of(store, name)
             data.append({"run": name, **gate_data(store, name, self._edited_texts[name])})
         return data
+
+    def _made_before(self, entry: SegmentDecisions, history: Sequence[Decision]) -> list[int]:
+        """The ids of the last decisions in ``history`` if they are those of ``entry``, made after its version."""
+        earlier = len(history) - len(entry.decisions)
+        if earlier < 0 or (history[earlier - 1].id if earlier else 0) != entry.version:
+            return []
+        for decision, made in zip(entry.decisions, history[earlier:], strict=True):
+            if not _is_repeated(decision.model_copy(update={"who": self.who}), made):
+                return []
+        return [decision.id for decision in history[earlier:]]
 
     def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):

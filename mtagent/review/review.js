@@ -148,7 +148,13 @@ async function decideTogether(entries, tell) {
       tell(`${start.toLocaleString("en")} of ${counted(ofRun.length, "segment")}`);
       const part = ofRun.slice(start, start + MOST_AT_ONCE);
       const segments = part.map(({ row, decisions }) => ({ position: row.position, version: row.version, seen: row.seen, decisions }));
-      const states = await ask("decide-all", { run, segments }).catch(explain);
+      const request = () => ask("decide-all", { run, segments });
+      const again = async (error) => {
+        if (error.status !== 0) throw error;
+        await new Promise((resume) => { setTimeout(resume, RETRY); }); // perhaps only the answer was lost: the server knows
+        return request();
+      };
+      const states = await request().catch(again).catch(explain);
       if (!states) return made;
       for (const [index, state] of states.entries()) {
         const { made: numbers, position, run: _, ...status } = state;
