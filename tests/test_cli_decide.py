@@ -98,7 +98,10 @@ def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: 
 def test_undo_brings_back_what_others_had_decided_before(reviewed: Shell) -> None:
     assert reviewed("accept r 1 --edit 2 --who ana").code == 0
     assert reviewed("revert r 1 --edit 2").code == 0
-    assert reviewed("revert r 1 --undo").out == "Una casa enorme con 6 cuartos.\n"
+    undone = reviewed("revert r 1 --undo")
+    assert undone.out == "Una casa enorme con 6 cuartos.\n"
+    assert re.search(r"^mtagent: segment 1: withdrew: edit 2 rejected by .*, \d{4}-\d\d-\d\d \d\d:", undone.err, re.M)
+    assert undone.last == "mtagent: 1 edit of 1 segment: decision withdrawn"
     assert "accepted by ana" in reviewed("runs show r 1").out
     assert reviewed("revert r 1 --edit 1 --edit 2").code == 0
     assert reviewed("revert r 1 --edit 2 --undo").out == "Una casa grande con 6 cuartos.\n"
@@ -248,7 +251,9 @@ def test_compare_and_report_say_how_far_people_agree(reviewed: Shell) -> None:
     assert "all 4 25.0 3 1 1 1" in rows
     assert "guard numbers 1 0.0 0 0 1 1" in rows
     assert "category style/awkward 1 100.0 1 1 0 0" in rows
-    outcomes = {line.split()[0]: line.split() for line in shown.split("outcomes of")[1].split("\n\n")[0].splitlines()[1:]}
+    outcomes = {
+        line.split()[0]: line.split() for line in shown.split("outcomes of")[1].split("\n\n")[0].splitlines()[1:]
+    }
     assert "not run" not in shown
     assert dict(zip(outcomes["row"], outcomes["reviewed"], strict=False))["undecided"] == "1"
     assert "(2 segments decided on, 2 of them approved, 0 with an own text; 3 characters changed)" in rows
@@ -640,6 +645,7 @@ def test_decisions_go_from_one_store_to_the_other_and_back(two: Shell) -> None:
     )
     done = two("decide r --import ana.jsonl --store bob.db")
     assert done.lines == ["1\tUna casa grande con 5 cuartos."]
+    assert done.remarks[0] == "mtagent: 1 segment with the decided text:"
     assert done.last == "mtagent: 3 new decisions on 1 segment"
     assert two("decide r ana.jsonl --store bob.db").last == "mtagent: no new decision, 3 decisions already stored"
     assert "rejected by ana, 20" in two("runs show r 1 --store bob.db").out

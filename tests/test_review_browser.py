@@ -772,7 +772,7 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         page = opened(context, server.address)
         until(page, "document.querySelector('#edits') !== null")
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
-        assert "Left as it is major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        assert "Left as it is major Accuracy: mistranslation: Flusses – no river" in text.replace('"', "")
 
 
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
