@@ -685,6 +685,23 @@ def test_of_two_peoples_decisions_the_later_one_counts_and_both_are_shown(first:
     assert again.remarks == ["mtagent: no new decision, 1 decision already stored"]
 
 
+@pytest.mark.parametrize("other", ["revert", "accept"])
+def test_what_one_person_decided_in_two_stores_at_the_same_time_is_equal_or_a_conflict(other: str, two: Shell) -> None:
+    for store, verdict in (("store.db", "revert"), ("bob.db", other)):
+        assert two(f"{verdict} r 1 --edit 1 --who ana --store {store}").code == 0
+        with sql(two.folder / store) as connection:
+            connection.execute("UPDATE decisions SET at = '2026-01-31 09:30:00.000'")
+        assert two(f"decide r --export {store}.jsonl --store {store}").code == 0
+    for store, exported in (("store.db", "bob.db"), ("bob.db", "store.db")):
+        done = two(f"decide r --import {exported}.jsonl --store {store}")
+        if other == "revert":
+            assert done.remarks == ["mtagent: no new decision, 1 decision already stored"]
+        else:
+            assert any("decided differently" in line for line in done.remarks)
+            assert done.last.endswith("1 conflict")
+    assert two("export r").lines == two("export r --store bob.db").lines
+
+
 def test_who_replaces_or_repeats_a_decision_of_another_is_in_no_conflict(two: Shell) -> None:
     assert two("revert r 1 --edit 1 --who ana").code == 0
     assert two("accept r 1 --edit 2 --who ana").code == 0
