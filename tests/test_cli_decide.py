@@ -98,7 +98,10 @@ def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: 
 def test_undo_brings_back_what_others_had_decided_before(reviewed: Shell) -> None:
     assert reviewed("accept r 1 --edit 2 --who ana").code == 0
     assert reviewed("revert r 1 --edit 2").code == 0
-    assert reviewed("revert r 1 --undo").out == "Una casa enorme con 6 cuartos.\n"
+    undone = reviewed("revert r 1 --undo")
+    assert undone.out == "Una casa enorme con 6 cuartos.\n"
+    assert re.search(r"^mtagent: segment 1: withdrew: edit 2 rejected by .*, \d{4}-\d\d-\d\d \d\d:", undone.err, re.M)
+    assert undone.last == "mtagent: 1 edit of 1 segment: decision withdrawn"
     assert "accepted by ana" in reviewed("runs show r 1").out
     assert reviewed("revert r 1 --edit 1 --edit 2").code == 0
     assert reviewed("revert r 1 --edit 2 --undo").out == "Una casa grande con 6 cuartos.\n"
@@ -642,6 +645,7 @@ def test_decisions_go_from_one_store_to_the_other_and_back(two: Shell) -> None:
     )
     done = two("decide r --import ana.jsonl --store bob.db")
     assert done.lines == ["1\tUna casa grande con 5 cuartos."]
+    assert done.remarks[0] == "mtagent: 1 segment with the decided text:"
     assert done.last == "mtagent: 3 new decisions on 1 segment"
     assert two("decide r ana.jsonl --store bob.db").last == "mtagent: no new decision, 3 decisions already stored"
     assert "rejected by ana, 20" in two("runs show r 1 --store bob.db").out
@@ -679,6 +683,23 @@ def test_of_two_peoples_decisions_the_later_one_counts_and_both_are_shown(first:
     assert two("export r").lines[0] == two("export r --store bob.db").lines[0] == text
     again = two("decide r --import bob.jsonl")
     assert again.remarks == ["mtagent: no new decision, 1 decision already stored"]
+
+
+@pytest.mark.parametrize("other", ["revert", "accept"])
+def test_what_one_person_decided_in_two_stores_at_the_same_time_is_equal_or_a_conflict(other: str, two: Shell) -> None:
+    for store, verdict in (("store.db", "revert"), ("bob.db", other)):
+        assert two(f"{verdict} r 1 --edit 1 --who ana --store {store}").code == 0
+        with sql(two.folder / store) as connection:
+            connection.execute("UPDATE decisions SET at = '2026-01-31 09:30:00.000'")
+        assert two(f"decide r --export {store}.jsonl --store {store}").code == 0
+    for store, exported in (("store.db", "bob.db"), ("bob.db", "store.db")):
+        done = two(f"decide r --import {exported}.jsonl --store {store}")
+        if other == "revert":
+            assert done.remarks == ["mtagent: no new decision, 1 decision already stored"]
+        else:
+            assert any("decided differently" in line for line in done.remarks)
+            assert done.last.endswith("1 conflict")
+    assert two("export r").lines == two("export r --store bob.db").lines
 
 
 def test_who_replaces_or_repeats_a_decision_of_another_is_in_no_conflict(two: Shell) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from mtagent.cli.progress import MOST_EARLIER
 from mtagent.text.escaping import harmless, visible
+from mtagent.text.table import width_of
 from tests.commands import ROOT, SOURCES, TRANSLATIONS, Done, Shell, environment, python
 from tests.scripted_server import Answer, scripted_server
 
@@ -335,9 +336,13 @@ SHOWN = [
 ]
 
 
-def printed(folder: Path, commands: list[list[str]], *, terminal: bool) -> list[str]:
+def printed(folder: Path, commands: list[list[str]], *, terminal: bool, columns: int = 0) -> list[str]:
     """What each of the ``commands`` writes on standard output, one process for all: on a terminal, or to a pipe."""
     reader, writer = os.openpty() if terminal else os.pipe()
+    if columns:
+        import termios  # not on Windows
+
+        termios.tcsetwinsize(writer, (24, columns))
     process = subprocess.Popen(
         [sys.executable, "-c", RUN_ALL, json.dumps(commands), END],
         cwd=folder,
@@ -370,3 +375,22 @@ def test_on_a_terminal_no_text_acts_and_a_pipe_gets_the_texts_exactly(nasty: She
             assert f"dólares{visible(NASTY)}" in shown, words
     for words, data in zip(TEXTS, printed(nasty.folder, TEXTS, terminal=False), strict=True):
         assert f"dólares{NASTY}" in data, words
+
+
+def test_on_a_terminal_a_segment_is_wrapped_and_lists_of_texts_are_cut_to_its_width(shell: Shell) -> None:
+    source = "It is here  , and " + "there is much more to say about it, " * 5 + "in short."
+    target = "Está aquí  , y " + "hay mucho más que decir de ello, " * 5 + "en resumen."
+    shell.write("en.txt", source, "Hello  world.", "世界" * 60)
+    shell.write("es.txt", target, "Hola  mundo.", "世界 " * 60)
+    assert shell.postedit("--name r -o o.txt").code == 0
+    shell.write("d.csv", "segment,edit,decision", "1,,accept", "2,,accept", "3,,accept")
+    commands = [["runs", "show", "r", "1"], ["runs", "show", "r", "3"], ["decide", "r", "d.csv"]]
+    (piped,) = printed(shell.folder, commands[:1], terminal=False)
+    shown, wide, texts = printed(shell.folder, commands, terminal=True, columns=60)
+    for line in (shown + wide + texts).splitlines():
+        assert width_of(line) <= 60
+    assert "\n         " in shown, "a text goes on below its beginning"
+    assert shown.split() == piped.split()
+    assert f"source   {source}\n" in piped
+    assert [line[0] for line in texts.splitlines()] == ["1", "2", "3"]
+    assert texts.splitlines()[0].endswith("…")

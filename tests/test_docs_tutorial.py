@@ -17,6 +17,7 @@ SETUP = ("make ", ". ", "pip ")
 
 def stable(text: str) -> list[str]:
     """The lines in any order, without seconds: standard output and standard error are two streams here."""
+    text = re.sub(r" by \S+, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", " by NAME, TIME", text)
     lines = [re.sub(r"(\$\d[\d.]*| -) +\d+\.\d$", r"\1", line.rstrip()) for line in text.splitlines()]
     return sorted(line for line in lines if line)
 

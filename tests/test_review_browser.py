@@ -868,7 +868,8 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         page = opened(context, server.address)
         until(page, "document.querySelector('#edits') !== null")
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
-        assert "Found and not fixed major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+        assert "Found and not fixed major Accuracy: mistranslation: Flusses – no river" in text.replace('"', "")
+        assert page.inner_text("#why") == "Worth a look: 1 major error not fixed"
 
 
 def two_steps() -> Chain:
@@ -1122,6 +1123,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
             page.select_option(f"#filter-{name}", value)
             assert page.locator(".row .id").all_inner_texts() == expected
             page.select_option(f"#filter-{name}", "")
+        assert "Accuracy: mistranslation (" in str(page.text_content("#filter-category"))
         page.click("button.row:has(.id:text-is('zeta'))")
         assert shown(page) == "zeta"
         press(page, "a")

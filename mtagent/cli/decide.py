@@ -14,7 +14,7 @@ import click
 
 from mtagent.cli import ended_at_once
 from mtagent.cli.options import FILE, STORE_OPTION, Duration, existing_store, with_options
-from mtagent.cli.terminal import hand_out, say
+from mtagent.cli.terminal import fitted, hand_out, say
 from mtagent.errors import MissingExtra
 from mtagent.formats.files import STANDARD
 from mtagent.text.amounts import counted
@@ -148,17 +148,18 @@ def _decide(
             who=user() if who is None else who,
             reason=reason,
         )
-    for result in results:
-        if len(segments) == 1:
+    if len(segments) == 1:
+        for result in results:
             hand_out(result.decided.text)
-        else:
-            _print_text(result)
+    else:
+        _print_texts(results)
     edits = sum(result.edits for result in results)
     extent = counted(len(results), "segment")
     if edits:
         extent = f"{counted(edits, 'edit')} of {extent}"
     if undo:
-        summary = f"{extent}: decisions taken back"
+        withdrawn = sum(len(result.withdrawn) for result in results)
+        summary = f"{extent}: {'decision' if withdrawn == 1 else 'decisions'} withdrawn"
     elif verdict == "accept":
         confirmed = sum(result.confirmed is not None for result in results)
         as_before = f", {confirmed} as decided before" if confirmed else ""
@@ -169,8 +170,12 @@ def _decide(
     say(f"mtagent: {summary}")
 
 
-def _print_text(result: DecidedSegment) -> None:
-    click.echo(tab_separated((result.segment, result.decided.text)))
+def _print_texts(results: Sequence[DecidedSegment]) -> None:
+    """Print a line for each segment under a heading. On a terminal, long texts are cut to its width."""
+    if results:
+        say(f"mtagent: {counted(len(results), 'segment')} with the decided text:")
+    for result in results:
+        click.echo(fitted(tab_separated((result.segment, result.decided.text))))
 
 
 def _say_remarks(results: Sequence[DecidedSegment]) -> None:
@@ -298,8 +303,7 @@ def _say_imported(
     If ``quiet``, print only the remarks.
     """
     if not quiet:
-        for result in shown:
-            _print_text(result)
+        _print_texts(shown)
     _say_remarks(imported.results)
     if quiet:
         return

@@ -16,7 +16,7 @@ from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, say, wrapped
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.files import dumped
@@ -181,7 +181,8 @@ def show(run: str, segment: str | None, most: int | None, form: str | None, deta
         elif stored.kind == "rating":
             display(show_ratings(stored, segment))
         else:
-            display(_chain_text(DecidedRun(opened, run).segment(stored.chain(segment)[0])))
+            result = DecidedRun(opened, run).segment(stored.chain(segment)[0])
+            display(wrapped(visible(_chain_text(result)), indent=len("source   ")))
 
 
 def _show_run(opened: Store, summary: RunSummary, stored: StoredRun, *, details: bool) -> None:

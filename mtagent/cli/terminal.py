@@ -20,6 +20,7 @@ from typing import Any
 import click
 
 from mtagent.text.escaping import shown_on, visible
+from mtagent.text.table import width_of
 
 _line_of: Callable[[str, int], str] | None = None
 
@@ -56,6 +57,49 @@ def display(text: str, *, err: bool = False) -> None:
 def hand_out(data: str) -> None:
     """Print data to standard output: unchanged, unless that is a terminal."""
     click.echo(shown_on(sys.stdout, data), color=True)  # without color=True, click drops escape sequences from a pipe
+
+
+def _columns() -> int | None:
+    """The width of the terminal that standard output is; ``None`` if it is a file or a pipe."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def fitted(line: str) -> str:
+    """A line for standard output: on a terminal, cut to its width."""
+    columns = _columns()
+    if columns is None:
+        return line
+    line = line.expandtabs()
+    if width_of(line) <= columns:
+        return line
+    while width_of(line) >= columns:
+        line = line[: columns - 1] if len(line) > columns else line[:-1]
+    return f"{line}…"
+
+
+def wrapped(text: str, indent: int) -> str:
+    """A text for standard output: on a terminal, lines that are longer than its width go on below, indented."""
+    columns = _columns()
+    if columns is None or columns <= 2 * indent:
+        return text
+    lines = list[str]()
+    for line in text.split("\n"):
+        margin = ""
+        while width_of(margin + line) > columns:
+            end = min(len(line), columns)
+            while width_of(margin + line[:end]) > columns:
+                end -= 1
+            space = line.rfind(" ", indent, end + 1)
+            if space > 0:
+                end = space
+            lines.append(margin + line[:end])
+            line = line[end:].removeprefix(" ")
+            margin = " " * indent
+        lines.append(margin + line)
+    return "\n".join(lines)
 
 
 def show_misuse(error: click.ClickException) -> int:

@@ -602,7 +602,9 @@ def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     is_in_address = translation[end : end + 1] in ("@", ".", "/", "_", ":")
     if not is_elided and not is_in_address:
         capital = word[0].upper() + word[1:]
-        yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
+        yield located(
+            translation, start, end, "fluency/spelling", "minor", "a sentence begins with a small letter", capital
+        )
 
 
 _COMMA_LANGUAGES = frozenset(["de", "nl", "it", "id", "tr", "da", "is", "el", "ro", "hr", "sl", "sr"])

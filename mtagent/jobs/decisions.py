@@ -98,13 +98,16 @@ class DecidedSegment(NamedTuple):
     """How many edits were decided on; 0 = the segment as a whole."""
     replaced: tuple[Decision, ...] = ()
     """Decisions that counted before and do not count now."""
+    withdrawn: tuple[Decision, ...] = ()
+    """Decisions that an undo has withdrawn."""
     confirmed: Decision | None = None
     """The rejection or the person's text that accepting the segment as a whole has only confirmed."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the person may not expect, a sentence each."""
-        remarks = [f"replaces: {edit_prefix(old.edit)}{old.sentence}" for old in self.replaced]
+        remarks = [f"withdrew: {edit_prefix(old.edit)}{old.sentence}" for old in self.withdrawn]
+        remarks += [f"replaces: {edit_prefix(old.edit)}{old.sentence}" for old in self.replaced]
         if self.confirmed is not None:
             remarks.append(
                 f"its text stays as it was, because this confirms: {self.confirmed.sentence}; to get its edits again, "
@@ -182,12 +185,16 @@ def decide(
             edit_count += decision.edit is not None
 
         after = decided(chain, [*history, *added], skip=run.skip)
+        withdrawn_ids = {decision.withdraws for decision in added}
+        withdrawn = tuple(old for old in history if old.id in withdrawn_ids)
         replaced = []
         for old in replaced_decisions(history, added):
-            if old.who != who:
+            if old.who != who and old not in withdrawn:
                 replaced.append(old)
         confirmed = after.decision if verdict == "accept" and edits == [None] and after.decision in history else None
-        results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), confirmed))
+        results.append(
+            DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), withdrawn, confirmed)
+        )
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))
     run.log.append(decisions, expected=versions)

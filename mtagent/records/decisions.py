@@ -106,7 +106,18 @@ def not_withdrawn(history: Iterable[Decision]) -> list[Decision]:
     history = list(history)
     withdrawn = {decision.withdraws for decision in history}
     standing = [decision for decision in history if decision.withdraws is None and decision.id not in withdrawn]
-    standing.sort(key=lambda decision: (not decision.at, decision.at, decision.who if decision.at else ""))
+    first_of_command = dict[int, Decision]()
+    for decision in history:
+        first_of_command.setdefault(decision.command, decision)
+
+    def order(decision: Decision) -> tuple[bool, str, str, int, str, str]:
+        if not decision.at:
+            return (True, "", "", 0, "", "")
+        # What one person decided at the same time on two machines has the same order in both stores.
+        first = first_of_command[decision.command]
+        return (False, decision.at, decision.who, first.edit or 0, first.verdict, first.text or "")
+
+    standing.sort(key=order)
     return standing
 
 

@@ -509,7 +509,7 @@ def opinion_of_step(step: Step) -> str:
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
     if len(step.edits) > 1:
-        sentence += " That is about all edits of the step together."
+        sentence += f" The step's {len(step.edits)} edits were judged together."
     return sentence
 
 

@@ -548,11 +548,12 @@ function setUpFilters() {
     byId("choices").append(element("div", {}, element("label", { for: `filter-${name}` }, label), select));
   };
   for (const [name, [label, words]] of Object.entries(FILTERS)) {
+    const wordsFor = (value) => (name === "category" ? categoryInWords(value) : words?.[value] ?? value);
     const counts = new Map(name === "decided" ? Object.keys(DECIDED).map((value) => [value, 0]) : []);
     for (const row of rows) for (const value of valuesOf(row, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
     const values = [...counts.keys()].sort((a, b) => (name === "decided" ? 0 : counts.get(b) - counts.get(a)));
     const many = name === "decided" ? "" : (value) => ` (${counts.get(value).toLocaleString("en")})`;
-    if (values.length > 1 || (values.length === 1 && counts.get(values[0]) < rows.length)) add(name, label, [["", "any"], ...values.map((value) => [value, `${words?.[value] ?? value}${many && many(value)}`])]);
+    if (values.length > 1 || (values.length === 1 && counts.get(values[0]) < rows.length)) add(name, label, [["", "any"], ...values.map((value) => [value, `${wordsFor(value)}${many && many(value)}`])]);
   }
   const hasGains = rows.some((row) => row.gain);
   add("sort", "Order", Object.entries(ORDERS).filter(([name]) => hasGains || !["gain", "doubt"].includes(name)));

@@ -319,7 +319,7 @@ function editsPane(segment, about) {
     steps.map((step) => [element("h3", {}, stageOf(step)), element("ol", { class: "cards" }, linesOf(step))]),
     about !== null && segment.only_whole && element("p", { id: "unexplained", class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
     segment.found.length > 0 && [element("h3", {}, "The guards have against the text"), element("ul", { class: "found" }, findings(segment.found))],
-    left.length > 0 && [element("h3", { id: "not-fixed", tabindex: -1 }, "Found and not fixed"), element("ul", { class: "errors" }, left.map((error) => errorItem(error, segment.chain)))],
+    left.length > 0 && [element("h3", { id: "not-fixed", tabindex: -1 }, "Found and not fixed"), element("ul", { class: "errors" }, left.map((error) => errorItem(error, segment.chain, categoryInWords(error.category))))],
     segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
   );
 }
@@ -409,7 +409,7 @@ function morePane(segment, row) {
 function contextPart(row) {
   const near = [-2, -1, 1, 2].map((by) => byKey.get(keyOf({ run: row.run, position: row.position + by })))
     .filter((other) => other && other.document[0] === row.document[0]);
-  return near.length > 0 && element("section", { class: "part" }, element("h3", {}, "Before and after it"), element("ol", { class: "near" }, near.map((other) => element(
+  return near.length > 0 && element("section", { class: "part" }, element("h3", {}, "Neighbouring segments"), element("ol", { class: "near" }, near.map((other) => element(
     "li", { class: other.position < row.position ? "former" : "later" },
     element("p", { class: "text origin", lang: other.source_lang, dir: "auto" }, codedNodes(other.source, other.source_codes)),
     element("p", { class: "text", lang: other.target_lang, dir: "auto" }, codedNodes(other.text, other.text_codes)),
@@ -452,7 +452,7 @@ function stepPart(segment, index, before) {
 function ratingsPart(segment, step) {
   const ratings = (step.ratings ?? []).map((rating) => element(
     "li", {}, `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}`, rating.explanation && [" – ", quoted(rating.explanation)],
-    rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain))),
+    rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain, categoryInWords(error.category)))),
   ));
   return ratings.length > 0 && element("ul", { class: "errors" }, ratings);
 }

@@ -254,19 +254,19 @@ def _columns(table: Table) -> list[str]:
     for row in (table.head, *table.rows):
         if row:  # a table of names and values has no head
             lines.append([visible(cell, one_line=True) for cell in row])
-    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(*lines, strict=True)]
     aligned_lines = []
     for line in lines:
         cells = []
         for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
             is_label = place < table.labels
-            spaces = " " * (width - _width(cell))
+            spaces = " " * (width - width_of(cell))
             cells.append(cell + spaces if is_label else spaces + cell)
         aligned_lines.append("  ".join(cells).rstrip())
     return aligned_lines
 
 
-def _width(words: str) -> int:
+def width_of(words: str) -> int:
     """How many columns of a terminal ``words`` take."""
     width = 0
     for character in words:

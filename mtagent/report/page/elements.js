@@ -133,12 +133,12 @@ function markedNodes(text, errors) {
   });
 }
 
-function errorItem(error, segment) {
+function errorItem(error, segment, category = error.category) {
   const quoted = (text, language) => element("q", { lang: language, dir: "auto" }, text);
   return element(
     "li",
     { id: error.listed },
-    badge(error.severity, error.severity), " ", error.category,
+    badge(error.severity, error.severity), " ", category,
     error.side === "omission" && " (missing from the translation)", error.side === "source" && " (in the source)",
     error.text !== "" && [": ", quoted(error.text, error.side ? segment.source_lang : segment.target_lang)],
     error.suggestion !== undefined && (error.suggestion === "" ? " → delete" : [" → ", quoted(error.suggestion, segment.target_lang)]),
