@@ -16,7 +16,7 @@ from mtagent.cli.terminal import display, has_colour, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage, guards_of
-from mtagent.store.runs import Run, RunSummary
+from mtagent.store.runs import Counts, Run, RunSummary
 from mtagent.text.amounts import by_cause, cause_of, counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
@@ -245,9 +245,7 @@ class Progress:
             return
         counts = summary.counts
         segments = counted(counts.done + counts.failed, "segment")
-        outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
-        outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
-        say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
+        say(f"mtagent: {segments}: {outcomes_of(counts)}; {self._usage_text(summary)}; run {summary.name}")
         if self._left_out:
             say(f"mtagent: remarks are only about segments done now, not about the {self._left_out:,} done before")
         if self._not_fixed:
@@ -323,11 +321,14 @@ class Progress:
         return f"{calls}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
 
 
-def failed_counts(failed: int, changed: int) -> str:
-    """How many segments failed, and how many of them an earlier stage had changed."""
-    if not changed:
-        return f"{failed} failed"
-    return f"{failed} failed ({changed} of them after an earlier stage changed the text)"
+def outcomes_of(counts: Counts) -> str:
+    """How many segments of a run were changed, and what became of the others."""
+    outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
+    if not counts.failed_changed:
+        return f"{outcomes}, {counts.failed} failed"
+    return (
+        f"{outcomes}, {counts.failed} failed ({counts.failed_changed} of them after an earlier stage changed the text)"
+    )
 
 
 def uncounted(run: RunSummary) -> str:

@@ -15,7 +15,7 @@ from mtagent.analysis.staged_run import Bills, read_run
 from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
-from mtagent.cli.progress import uncounted
+from mtagent.cli.progress import outcomes_of, uncounted
 from mtagent.cli.terminal import display, say, wrapped
 from mtagent.config import Config
 from mtagent.errors import ConfigError
@@ -201,10 +201,11 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun, *, details:
     if summary.kind == "rating":
         display(system_table(summaries(stored.ratings())))
     else:
+        click.echo(f"segments: {outcomes_of(summary.counts)}; and in each stage:")
         display(stage_table(chains()))
     cost = dollars(summary.usage.cost, PRICE_UNKNOWN)
     from_store = f" ({recalled} more answered from the store)" if recalled else ""
-    click.echo(f"paid: {summary.usage.calls} calls{from_store}{uncounted(summary)}, {cost}")
+    click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}{from_store}, {cost}")
     if recalled:
         full = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
         if full.calls > summary.usage.calls:
