@@ -924,7 +924,7 @@ def test_errors_that_were_found_and_not_fixed_are_told_at_first_sight(width: int
         assert page.locator("#not-fixed:visible").count() == (width > 390)
         page.click("#left")
         assert page.evaluate("document.activeElement.id") == "not-fixed"
-        assert "terminology: " in page.inner_text("#edits ul.errors")
+        assert "Terminology: " in page.inner_text("#edits ul.errors")
         steps = page.evaluate("[...document.querySelectorAll('#more .step')].map((step) => step.textContent)")
         assert "Rules unchanged1 error found and not fixed" in steps[-1]
         assert not any("Nothing to change" in words for words in steps)
