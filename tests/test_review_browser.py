@@ -531,6 +531,25 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
 
 
+def test_an_edit_that_a_guard_refused_shows_no_judgement_of_the_others(context: Any, tmp_path: Path) -> None:
+    given = "Zwei alte Banken sind dort."
+    errors = [error(given, "Banken", "Ufer"), error(given, "dort", "hier"), error(given, "Zwei", "Drei")]
+    chain = edited(segment("s", "Two old banks are there.", given), "Zwei alte Ufer sind hier.", *errors)
+    refusal = {"outcome": "refused", "guards": ("numbers",), "detail": "numbers: number 3 is not in the source"}
+    edits = [*chain.steps[0].edits[:2], chain.steps[0].edits[2].model_copy(update=refusal)]
+    step = chain.steps[0].model_copy(update={"edits": tuple(edits)})
+    with reviewed(tmp_path, [chain.model_copy(update={"steps": (step,)})]) as server:
+        page = opened(context, server.address)
+        shown(page)
+        judged = "The judge prefers the new text (-5 → 0). 2 edits were judged together."
+        assert judged in page.inner_text("#now .detail")
+        press(page, "3")
+        assert page.locator("#now .detail .small").all_inner_texts() == [
+            "Not in the text: a guard refused it.",
+            "numbers: number 3 is not in the source",
+        ]
+
+
 def state(folder: Path, name: str) -> list[str | None]:
     """What holds of a segment as a whole, and of each of its edits."""
     with Store(folder / "store.db") as store:

@@ -92,7 +92,7 @@ def _step_doubts(step: Step) -> Iterator[Doubt]:
         edit_guards |= dict.fromkeys(edit.guards)
     guards = list(edit_guards or guards_of(cause))
     if guards:
-        yield Doubt(f"refused by {', '.join(guards)}", _REFUSED_BY_GUARD)
+        yield Doubt(f"an edit refused by a guard ({', '.join(guards)})", _REFUSED_BY_GUARD)
         if cause.kind == "guards":
             return
     if step.stage == "rules":
@@ -508,8 +508,10 @@ def opinion_of_step(step: Step) -> str:
     sentence = f"{_sentence(_opinions(judgements))}."
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
-    if len(step.edits) > 1:
-        sentence += f" The step's {len(step.edits)} edits were judged together."
+    judged_outcome = "applied" if step.verdict == "kept" else "rejected"
+    judged_count = [edit.outcome for edit in step.edits].count(judged_outcome)
+    if judged_count > 1:
+        sentence += f" {judged_count} edits were judged together."
     return sentence
 
 

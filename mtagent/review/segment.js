@@ -280,6 +280,7 @@ function nowPart(segment, about) {
   if (about === null) return wholeNow(segment);
   const { step, edit, judged } = editsOf(segment)[about.number - 1];
   const error = errorOf(step, edit);
+  const wasJudged = edit.outcome === (step.verdict === "kept" ? "applied" : "rejected"); // not if a guard refused it before
   const isSaid = edit.outcome === "rejected" && judged !== "" && step.edits.length === 1; // the step was judged for this edit alone
   return element(
     "section", { id: "now", class: "now", "aria-label": "Current edit" },
@@ -289,7 +290,7 @@ function nowPart(segment, about) {
       element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, briefNodes(edit, about, LONG_EDIT)),
       error?.explanation && element("p", { dir: "auto" }, error.explanation),
       about.remark && element("p", { class: "remark" }, `This edit ${about.remark}.`),
-      element("p", { class: "small" }, `${about.remark ? "" : inWords(segment, edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${judged}`),
+      element("p", { class: "small" }, `${about.remark ? "" : inWords(segment, edit, about)} ${about.guards.length === 0 ? "The guards have nothing against it. " : ""}${wasJudged ? judged : ""}`),
       edit.detail && !isSaid && element("p", { class: "small", dir: "auto" }, edit.detail),
     ),
     decideButtons(segment, about.number, about.decision, { accept: "Accept", reject: "Reject" }),
