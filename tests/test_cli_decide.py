@@ -748,11 +748,38 @@ def test_decisions_on_other_texts_are_counted_and_those_of_another_run_refused(t
             run.finish()
     done = two("decide r --import ana.jsonl --store other.db")
     assert done.last == (
-        "mtagent: 1 new decision on 1 segment, 1 decision not stored: on segments or texts that this run does not have"
+        "mtagent: 1 new decision on 1 segment, 1 decision not stored: on texts or edits that this run does not have "
+        "(segments: 1)"
     )
     assert "ana.jsonl: has 2 decisions on run 'r', and none is on a text of run 'q': import it into" in refused(
         two("decide q --import ana.jsonl --store other.db")
     )
+
+
+def test_decisions_reach_a_run_whose_gate_kept_other_edits_and_the_others_are_named(two: Shell) -> None:
+    first, second, third = chains()
+    step = first.steps[0]
+    rejected = step.edits[0].model_copy(update={"outcome": "rejected"})
+    other_step = step.model_copy(update={"edits": (rejected, *step.edits[1:]), "text": first.given})
+    reworded = second.model_copy(update={"steps": ()})
+    with Store(two.folder / "other.db") as store, store.start("r2", settings={}, inputs={}, total=3) as run:
+        for position, chain in enumerate([first.model_copy(update={"steps": (other_step,)}), reworded, third]):
+            run.save(position, chain)
+        run.finish()
+    assert two("accept r 1 --edit 1 --who ana").code == 0
+    assert two("revert r 1 --edit 2 --who ana").code == 0
+    two.write("own.csv", "segment,edit,decision,text", "2,,text,Un texto propio")
+    assert two("decide r own.csv --who ana").code == 0
+    assert two("decide r --export ana.jsonl").code == 0
+    done = two("decide r2 --import ana.jsonl --store other.db")
+    assert done.last == "mtagent: 3 new decisions on 2 segments"
+    assert two("export r2 --store other.db").lines[:2] == two("export r").lines[:2]
+    again = two("decide r2 --import ana.jsonl --store other.db")
+    assert again.last == "mtagent: no new decision, 3 decisions already stored"
+    assert two("revert r 2 --undo").code == 0
+    assert two("decide r --export later.jsonl").code == 0
+    assert two("decide r2 --import later.jsonl --store other.db").code == 0
+    assert two("export r2 --store other.db").lines[1] == reworded.given
 
 
 def test_an_import_that_fails_on_the_way_stores_nothing(two: Shell) -> None:
@@ -795,7 +822,8 @@ HASH = "0" * 24
     ({"verdict": "undecided", "withdraws": 7}, "log.jsonl:2: withdraws decision 7, and no line above holds such"),
     ({"withdraws": 7}, "log.jsonl:2: decision: Value error, a decision that withdraws another must be 'undecided'"),
     ({"segment": "9", "position": 8}, "none is on a text of run 'r'"),
-    ({"chain": HASH}, "none is on a text of run 'r'"),
+    ({"chain": HASH, "about": HASH}, "none is on a text of run 'r'"),
+    ({"about": "x"}, 'log.jsonl:2: about: "x" cannot be'),
 ])  # fmt: skip
 def test_a_log_that_was_tampered_with_is_refused(change: dict[str, object], error: str, two: Shell) -> None:
     assert two("revert r 1 --edit 1 --who ana").code == 0
@@ -850,6 +878,6 @@ def test_two_stores_end_with_the_same_decisions_and_texts(
         for source, target in (("ana", "bob"), ("bob", "ana")):
             export_log(stores[source], "r", tmp_path / f"{source}.jsonl")
             again = import_log(stores[target], "r", tmp_path / f"{source}.jsonl")
-            assert (again.new, again.missing, again.conflicts) == (0, 0, [])
+            assert (again.new, again.missing.total(), again.conflicts) == (0, 0, [])
         texts = [[result.text for _, result in DecidedRun(store, "r").segments()] for store in (ana, bob)]
         assert texts[0] == texts[1]

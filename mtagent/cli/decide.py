@@ -258,6 +258,7 @@ def decide(
 
 
 def _import_log(opened: Store, run: str, path: Path, quiet: bool) -> None:
+    from mtagent.cli.progress import list_of
     from mtagent.jobs.decision_log import import_log
 
     imported = import_log(opened, run, path)
@@ -268,8 +269,9 @@ def _import_log(opened: Store, run: str, path: Path, quiet: bool) -> None:
         older = f" ({imported.older} older than decisions here, which count)"
     others = []
     if imported.missing:
-        missing = counted(imported.missing, "decision")
-        others.append(f"{missing} not stored: on segments or texts that this run does not have")
+        missing = counted(imported.missing.total(), "decision")
+        segments = visible(list_of(list(imported.missing)), one_line=True)
+        others.append(f"{missing} not stored: on texts or edits that this run does not have (segments: {segments})")
     if imported.conflicts:
         others.append(counted(len(imported.conflicts), "conflict"))
     changed = [result for result in imported.results if result.decided.text != result.before]

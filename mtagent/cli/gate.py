@@ -433,7 +433,7 @@ def _print_next_command(config: Config, output: Path, options: Mapping[str, Any]
         log = "decisions.jsonl"
         if Path(log).exists():
             log = _unused(log)
-        say("mtagent: then take your decisions along to the new run, as far as its texts and edits are the same:")
+        say("mtagent: then take your decisions along to the new run, as far as it has the same texts and edits:")
         say(f"  mtagent {shlex.join(['decide', run.name, '--export', log, *_store_words()])}")
         say(f"  mtagent {shlex.join(['decide', new_name, '--import', log, *_store_words()])}")
 

@@ -259,13 +259,13 @@ class Progress:
             for line in warnings_line(len(self._warnings), self._warnings[0]):
                 say(f"mtagent: {line}")
         if self._lost_markup:
-            say(f"mtagent: placeholders or tags of the source are missing in: {_list_of(self._lost_markup)}")
+            say(f"mtagent: placeholders or tags of the source are missing in: {list_of(self._lost_markup)}")
         if self._too_long:
-            say(f"mtagent: longer than max_length: {_list_of(self._too_long)}")
+            say(f"mtagent: longer than max_length: {list_of(self._too_long)}")
         if self._lost_numbers:
-            say(f"mtagent: numbers of the source are missing in: {_list_of(self._lost_numbers)}")
+            say(f"mtagent: numbers of the source are missing in: {list_of(self._lost_numbers)}")
         if self._empty_translations:
-            say(f"mtagent: empty translations stayed empty in: {_list_of(self._empty_translations)}")
+            say(f"mtagent: empty translations stayed empty in: {list_of(self._empty_translations)}")
         if counts.failed:
             kept = "failed segments kept their last accepted text"
             if self._failed_empty:
@@ -273,7 +273,7 @@ class Progress:
             say(f"mtagent: {kept}; run the same command again to retry only them.")
             self._say_causes()
             if self._failed:  # empty if all of them failed in an earlier session
-                say(f"mtagent: failed: {_list_of(self._failed)}")
+                say(f"mtagent: failed: {list_of(self._failed)}")
 
     def finish_rated(self, report: RatingReport, paths: Iterable[Path]) -> None:
         """Print the summary of a run of ratings, with a table of its systems and the files written."""
@@ -355,7 +355,7 @@ def _write(line: str) -> None:
     tqdm.write(visible(line, one_line=True), file=sys.stderr)
 
 
-def _list_of(names: Sequence[str]) -> str:
+def list_of(names: Sequence[str]) -> str:
     """The first names, and the number of the others. Segments end in any order, and are listed by name."""
     shown = []
     for name in sorted(names, key=natural_order)[:_MOST_NAMES]:

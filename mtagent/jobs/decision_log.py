@@ -1,12 +1,15 @@
 """All decisions on a run as JSON Lines, to bring them from one person's store to another's.
 
-The first line names the run. Each further line is a decision with its time, the person, and the text it is about. A
-table (:mod:`mtagent.jobs.decisions`) cannot carry this: it has only the decisions that count, and people edit it.
+The first line names the run. Each further line is a decision with its time, the person, and the text it is about. So
+that decisions also reach a run on the same texts whose gate kept other edits, ``about`` names the edit, or the segment,
+without what the machine made of it. A table (:mod:`mtagent.jobs.decisions`) cannot carry this: it has only the
+decisions that count, and people edit it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +22,8 @@ from mtagent.chain.decided_text import DecidedRun, decided
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import encoded, object_lines, write_pieces
 from mtagent.jobs.decisions import DecidedSegment, edit_prefix
-from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn
+from mtagent.records import Chain
+from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 
@@ -40,14 +44,33 @@ def export_log(store: Store, name: str, path: Path) -> int:
 
     def lines() -> Iterator[str]:
         for position, history in histories.items():
-            current = fingerprint(run.run.chain_at(position))
+            chain = run.run.chain_at(position)
+            current = fingerprint(chain)
+            subjects = {number: subject for subject, number in _subjects(chain).items()}
             for decision in history:
                 fields = decision.model_dump(exclude_defaults=True)
                 fields |= {"position": position, "chain": decision.chain or current}
+                if fields["chain"] == current and decision.edit in subjects:
+                    fields["about"] = subjects[decision.edit]
                 yield encoded(fields) + "\n"
 
     write_pieces(path, encoded({"format": _FORMAT, "run": name}) + "\n", lines())
     return sum(map(len, histories.values()))
+
+
+def _subjects(chain: Chain) -> dict[str, int | None]:
+    """The number of each edit, and ``None`` for the segment, by a hash that any run on the same text has."""
+    given = (chain.segment.source, chain.segment.translation)
+    subjects: dict[str, int | None] = {text_hash(repr(given)): None}
+    before = chain.segment.translation
+    number = 0
+    for step in chain.steps:
+        for edit in step.edits:
+            number += 1
+            content = (chain.segment.source, step.stage, before, edit.old, edit.new, edit.start)
+            subjects.setdefault(text_hash(repr(content)), number)
+        before = step.text
+    return subjects
 
 
 class LoggedDecision(NamedTuple):
@@ -57,6 +80,8 @@ class LoggedDecision(NamedTuple):
     """``FILE:LINE``, for messages."""
     position: int
     decision: Decision
+    about: str = ""
+    """A hash of the edit or the segment; empty for a decision on a text that was replaced before the export."""
 
 
 class DecisionConflict(NamedTuple):
@@ -85,8 +110,8 @@ class LogImport(NamedTuple):
     """How many of these do not count, because a later decision was here."""
     known: int
     """The number of decisions that were stored before."""
-    missing: int
-    """The number of decisions on texts that this run does not have. They were not stored."""
+    missing: Counter[str]
+    """By segment, the number of decisions on texts and edits that this run does not have. They were not stored."""
 
 
 def import_log(store: Store, name: str, path: Path) -> LogImport:
@@ -98,16 +123,18 @@ def import_log(store: Store, name: str, path: Path) -> LogImport:
     run = DecidedRun(store, name)
     other_run, by_segment = _read_log(path)
     merged = list[_MergedSegment]()
-    missing = 0
+    missing = Counter[str]()
     for (place, segment), lines in by_segment.items():
         position = _position(run, place, segment)
         if position is None:
-            missing += len(lines)
+            missing[segment] += len(lines)
         else:
-            merged.append(_MergedSegment(run, position, lines))
+            merged_segment = _MergedSegment(run, position, lines)
+            merged.append(merged_segment)
+            if merged_segment.missing:
+                missing[segment] += merged_segment.missing
     total = sum(map(len, by_segment.values()))
-    missing += sum(each.missing for each in merged)
-    if total and missing == total:
+    if total and missing.total() == total:
         raise InputError(
             f"{path}: has {counted(total, 'decision')} on run {other_run!r}, and none is on a text of run {name!r}: "
             "import it into a store with the same run"
@@ -144,6 +171,7 @@ class _MergedSegment:
         self._run, self._chain = run, run.run.chain_at(position)
         self._history = run.log.history(position)
         self._current = fingerprint(self._chain)
+        self._subjects = _subjects(self._chain)
         self._in_log = list[Decision]()
         """The decisions of the log, as they are stored here or will be."""
         stored = dict[tuple[Any, ...], Decision]()
@@ -152,20 +180,20 @@ class _MergedSegment:
             stored[self._identity(decision, by_id.get(decision.withdraws or 0))] = decision
         by_number = dict[int, Decision]()  # by the number in the log
         for line in lines:
-            decision = line.decision
-            withdrawn = by_number.get(decision.withdraws or 0)
-            if decision.chain != self._current or (decision.withdraws is not None and withdrawn is None):
+            moved = self._here(line)
+            withdrawn = by_number.get(line.decision.withdraws or 0)
+            if moved is None or (moved.withdraws is not None and withdrawn is None):
                 self.missing += 1
                 continue
-            identity = self._identity(decision, withdrawn)
+            identity = self._identity(moved, withdrawn)
             here = stored.get(identity)
             if here is not None:
                 self.known += 1
             else:
-                here = self._new(line, withdrawn)
+                here = self._new(moved, withdrawn)
                 stored[identity] = here
                 self.added.append(here)
-            by_number[decision.id] = here
+            by_number[line.decision.id] = here
             self._in_log.append(here)
         self._merged = [*self._history, *self.added]
 
@@ -176,16 +204,28 @@ class _MergedSegment:
         of_withdrawn = None if withdrawn is None else self._identity(withdrawn, None)
         return (*fields.values(), of_withdrawn)
 
-    def _new(self, line: LoggedDecision, withdrawn: Decision | None) -> Decision:
+    def _here(self, line: LoggedDecision) -> Decision | None:
+        """The decision of a line, on the segment or edit of this run that it is about; ``None`` if that isn't here."""
         decision = line.decision
-        numbers = {"id": -decision.id, "command": -decision.command}
-        if withdrawn is not None:
-            return decision.model_copy(update={**numbers, "withdraws": withdrawn.id})
+        if decision.chain != self._current:
+            if line.about not in self._subjects:
+                return None
+            decision = decision.model_copy(update={"edit": self._subjects[line.about], "chain": self._current})
+        if decision.withdraws is not None:
+            return decision
         try:
             stage = self._run.checked(self._chain, decision, ()).stage
         except ConfigError as error:
+            if line.decision.chain != self._current:  # what could be decided there cannot be decided here
+                return None
             raise InputError(f"{line.where}: {error}") from error
-        return decision.model_copy(update={**numbers, "stage": stage})
+        return decision.model_copy(update={"stage": stage})
+
+    def _new(self, decision: Decision, withdrawn: Decision | None) -> Decision:
+        numbers = {"id": -decision.id, "command": -decision.command}
+        if withdrawn is not None:
+            numbers["withdraws"] = withdrawn.id
+        return decision.model_copy(update=numbers)
 
     @property
     def result(self) -> DecidedSegment:
@@ -274,6 +314,7 @@ def _read_log(path: Path) -> tuple[str, dict[tuple[int, str], list[LoggedDecisio
 
 def _read_line(where: str, values: dict[str, Any]) -> LoggedDecision:
     position = values.pop("position", None)
+    about = values.pop("about", "")
     try:
         decision = Decision.model_validate(values, strict=True)
     except ValidationError as error:
@@ -288,15 +329,16 @@ def _read_line(where: str, values: dict[str, Any]) -> LoggedDecision:
         "edit": decision.edit is None or 0 < decision.edit < 2**62,
         "at": _is_time(decision.at),
         "chain": bool(_HASH.fullmatch(decision.chain)),
+        "about": about == "" or (isinstance(about, str) and bool(_HASH.fullmatch(about))),
         "approves": not decision.approves or bool(_HASH.fullmatch(decision.approves)),
         "seconds": math.isfinite(seconds) and seconds >= 0,
         "who": len(decision.who) <= _LONGEST_NAME,
     }
     for field, is_valid in valid.items():
         if not is_valid:
-            found = encoded(values.get(field, position if field == "position" else None))
+            found = encoded({"position": position, "about": about}.get(field, values.get(field)))
             raise InputError(f"{where}: {field}: {found[:40]} cannot be; export the decisions again")
-    return LoggedDecision(where, position or 0, decision)
+    return LoggedDecision(where, position or 0, decision, about)
 
 
 def _is_time(text: str) -> bool:

@@ -509,7 +509,7 @@ def opinion_of_step(step: Step) -> str:
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
     judged_outcome = "applied" if step.verdict == "kept" else "rejected"
-    judged_count = [edit.outcome for edit in step.edits].count(judged_outcome)
+    judged_count = sum(edit.outcome == judged_outcome for edit in step.edits)
     if judged_count > 1:
         sentence += f" {judged_count} edits were judged together."
     return sentence
