@@ -118,6 +118,16 @@ def test_an_accepted_edit_replaces_no_words_that_a_person_wrote_and_the_segment_
     assert decided(both, [*history, say("accept")]).approved
 
 
+def test_two_edits_that_make_the_same_change_are_both_in_the_text() -> None:
+    given = "of varied degrees"
+    change = edit(given, "varied degrees", "varying degree")
+    same = edit(given, given, "of varying degree", "overlapping")
+    result = decided(chain_of(given, step("postedit", given, change, same)), [say("accept", 1), say("accept", 2)])
+    assert result.text == "of varying degree"
+    assert [row.stands for row in result.edits] == ["whole", "whole"]
+    assert not result.remarks
+
+
 def test_words_that_an_edit_left_alone_stay_if_it_is_taken_back_and_a_later_one_accepted() -> None:
     given = "a very big house"
     first = step("postedit", given, edit(given, "very big", "big"))

@@ -138,9 +138,9 @@ def shown(page: Any) -> str:
 
 
 def press(page: Any, *keys: str) -> None:
-    """Press keys as a reader does: each when the segment is on the screen."""
+    """Press keys as a reader does: each when the segment is on the screen, and not faster than people read."""
     for key in keys:
-        until(page, "!document.querySelector('#segment[aria-busy]')")
+        until(page, "!document.querySelector('#segment[aria-busy]') && !isTooSoon()")
         page.keyboard.press(key)
 
 
@@ -531,10 +531,63 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
 
 
-def test_an_edit_that_a_guard_refused_shows_no_judgement_of_the_others(context: Any, tmp_path: Path) -> None:
+def three_edits(text: str = "Drei alte Ufer sind hier.") -> Chain:
     given = "Zwei alte Banken sind dort."
     errors = [error(given, "Banken", "Ufer"), error(given, "dort", "hier"), error(given, "Zwei", "Drei")]
-    chain = edited(segment("s", "Two old banks are there.", given), "Zwei alte Ufer sind hier.", *errors)
+    return edited(segment("s", "Two old banks are there.", given), text, *errors)
+
+
+def test_a_key_that_bounces_decides_once_and_the_next_edit_is_the_one_behind(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "2")
+        page.keyboard.press("r")
+        page.keyboard.press("r")  # at once
+        wait_saved(page)
+        assert decisions(tmp_path) == {"s": [(2, "reject")]}
+        assert page.inner_text("#target") == "Edit 3 of 3"
+        press(page, "a")
+        assert page.inner_text("#target") == "Edit 1 of 3"
+
+
+def test_another_window_does_not_change_the_current_edit(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        shown(page)
+        assert page.inner_text("#target") == "Edit 1 of 3"
+        press(other, "a")
+        wait_saved(other)
+        until(page, "document.getElementById('live').textContent.includes('another window')")
+        assert page.inner_text("#target") == "Edit 1 of 3"
+
+
+def test_a_text_is_kept_from_the_first_letter_on_and_after_it_was_taken_back(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "e")
+        page.wait_for_selector("#own")
+        page.evaluate(
+            """() => {
+              const own = document.getElementById("own");
+              own.value = "Mein Text.";
+              own.dispatchEvent(new Event("input"));
+            }"""
+        )
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.input_value("#own") == "Mein Text."
+        page.keyboard.press("Control+Enter")
+        wait_saved(page)
+        press(page, "r")
+        wait_saved(page)
+        assert texts(tmp_path) == {"s": "Zwei alte Banken sind dort."}
+        press(page, "e")
+        page.click("#unsaved button")
+        assert page.input_value("#own") == "Mein Text."
+
+
+def test_an_edit_that_a_guard_refused_shows_no_judgement_of_the_others(context: Any, tmp_path: Path) -> None:
+    chain = three_edits("Zwei alte Ufer sind hier.")
     refusal = {"outcome": "refused", "guards": ("numbers",), "detail": "numbers: number 3 is not in the source"}
     edits = [*chain.steps[0].edits[:2], chain.steps[0].edits[2].model_copy(update=refusal)]
     step = chain.steps[0].model_copy(update={"edits": tuple(edits)})
@@ -977,7 +1030,7 @@ def test_after_esc_the_editor_opens_the_text_as_it_is_and_offers_what_was_writte
         page.fill("#own", "Zahlen Sie.")
         press(page, "Escape", "e")
         assert page.input_value("#own") == "Zahlen {n} Dollar."
-        assert page.inner_text("#unsaved") == "You left a text here without saving it. Take it up again"
+        assert page.inner_text("#unsaved") == "There is a text of yours that isn't saved. Take it up again"
         press(page, "Escape", "e")
         page.fill("#own", "Nur {n}.")
         page.click("#unsaved button")
@@ -1314,7 +1367,7 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         until(page, "document.querySelector('#segment-title .id').textContent === 'b'")
         press(page, "r", "a")
         until(page, "!document.getElementById('offer').hidden")
-        assert page.inner_text("#offer").startswith("2 more segments with this source and these edits")
+        assert page.inner_text("#offer").startswith("2 more segments have the source and the edits of ")
         press(page, "s")
         until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
         assert {name: state(tmp_path, name) for name in names} == {name: [None, "reject", "accept"] for name in names}
@@ -1334,7 +1387,7 @@ def test_a_text_is_not_offered_for_the_same_source_in_another_language(context: 
         press(page, "e")
         page.fill("#own", "In Ordnung")
         press(page, "Control+Enter")
-        until(page, "document.getElementById('offer').textContent.startsWith('1 more segment with this source')")
+        until(page, "document.getElementById('offer').textContent.startsWith('1 more segment has the source')")
         press(page, "s")
         until(page, "document.getElementById('offer').textContent.includes('decided the same way')")
         assert set(decisions(tmp_path)) == {"de", "more"}
@@ -1697,7 +1750,7 @@ def test_a_key_takes_less_than_a_twentieth_of_a_second_in_ten_thousand_segments(
         for key in "jkarA":
             times = []
             for _ in range(15):
-                until(page, "!document.querySelector('#segment[aria-busy]')")
+                until(page, "!document.querySelector('#segment[aria-busy]') && !isTooSoon()")
                 before = page_time()
                 page.evaluate(
                     "(key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key

@@ -515,14 +515,19 @@ class _Texts:
             return "whole"
         pieces = _pieces(old, change)
         fitting = list[_PlacedChange]()
+        done = 0  # pieces that another edit has brought
         for piece in pieces:
+            if piece in taken:
+                done += 1
+                continue
             shifts = self._shifts(piece, taken, is_replacing=is_wanted)
             if shifts is not None:
                 fitting.append(_placed(piece, shifts, is_wanted=is_wanted))
         changes += fitting
-        if not fitting:
+        done += len(fitting)
+        if done == 0:
             return "no"
-        return "whole" if len(fitting) == len(pieces) else "part"
+        return "whole" if done == len(pieces) else "part"
 
     def _shifts(self, change: _Change, taken: Iterable[_Change], *, is_replacing: bool) -> tuple[int, int] | None:
         """How far the start and the end of ``change`` are moved in people's text.

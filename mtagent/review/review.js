@@ -62,6 +62,7 @@ function decide(row, segment, edit, verdict, text) {
   if (trouble?.isFinal) problem("");
   const key = crypto.randomUUID();
   undoable.push({ row, edit, former, key });
+  if (former?.text && verdict !== "text") left.set(draftOf(row), former.text); // whoever took an own text back by mistake finds it again
   enqueue(row, segment, { key, edit, verdict, text });
 }
 
@@ -101,15 +102,24 @@ function target(segment) {
   return alone.find((edit) => edit.number === chosen) ?? alone.find((edit) => !edit.decision) ?? alone[0] ?? null;
 }
 
+/** The undecided edit behind the one with this number, or the first one. */
+function nextUndecided(segment, number) {
+  const undecided = segment.edits.filter((edit) => edit.alone && !edit.decision);
+  return undecided.find((edit) => edit.number > number) ?? undecided[0];
+}
+
+/** Whether a key or a finger may only have bounced: nobody has read what came after a decision so soon. */
+const isTooSoon = () => performance.now() - judgedAt < PAUSE;
+
 /** Accept or reject the current edit, or the whole segment; a decision that counts already is taken back. */
 function judge(verdict, whole = false) {
+  if (isTooSoon()) return;
   const [row, segment] = [readable, readableSegment()];
   if (row && !segment) fetched(row).then(saved).catch(explain); // nobody can decide on what is not read yet
   if (!segment || writing) return;
   const edit = whole ? null : target(segment);
   const name = `${edit ? `Edit ${edit.number} of segment` : "Segment"} ${nameOf(row)}`;
   if ((edit ?? segment).decision?.verdict === verdict) {
-    if (performance.now() - judgedAt < PAUSE) return; // the key was pressed twice, where there was nothing to go on to
     chosen = edit?.number ?? null; // it stays the current one
     decide(row, segment, edit?.number ?? null, "undecided");
     return announce(`${name}: decision taken back`);
@@ -125,7 +135,7 @@ function judge(verdict, whole = false) {
   const left = edit !== null && row.decided !== "all";
   announce(`${name}: ${SAID[verdict]}`);
   judgedAt = performance.now();
-  chosen = null;
+  chosen = left ? nextUndecided(segment, edit.number)?.number ?? null : null;
   if (left) return show(segment);
   goOn();
   if (row !== current) return;
@@ -225,7 +235,7 @@ function offer(words, buttons = []) {
   delete place.dataset.told;
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
-    buttonOf(() => { offer(""); action(); }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
+    buttonOf(() => { if (!isTooSoon()) { offer(""); action(); } }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
   ]), buttonOf(() => offer(""), { class: "quiet", "aria-label": "Close" }, "✕"));
 }
 
@@ -258,9 +268,11 @@ function offerAlike(row) {
   alike = async () => {
     alike = null;
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
+    if (entries.length === 0) return notice("These segments have been decided meanwhile");
     await showTogether(await decideTogether(entries, announce), "decided the same way");
   };
-  offer(`${counted(others.length, "more segment")} with this source and these edits: `, [["Decide the same way ", () => alike?.(), "s"]]);
+  const [has, them] = others.length === 1 ? ["has", "it"] : ["have", "them"];
+  offer(`${counted(others.length, "more segment")} ${has} the source and the edits of ${nameOf(row)}: `, [[`Decide ${them} the same way `, () => alike?.(), "s"]]);
 }
 
 /** On to the next undecided segment, or to the first one if rows were added meanwhile. */
@@ -306,13 +318,17 @@ async function write() {
   const check = async () => {
     if (writing !== area) return;
     const [asked, text] = [++number, writtenText()];
-    keepDraft(row, text);
     const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
     if (!checked || asked !== number || writing !== area) return;
     unusable = checked.refusal ? { text, words: `This cannot be saved: ${checked.refusal}` } : {};
     byId("found").replaceChildren(...(checked.refusal ? [element("li", { class: "refusal", dir: "auto" }, unusable.words)] : findings(checked.found)));
   };
-  area.addEventListener("input", () => { fit(); clearTimeout(timer); timer = setTimeout(check, PAUSE); });
+  area.addEventListener("input", () => {
+    keepDraft(row, writtenText());
+    fit();
+    clearTimeout(timer);
+    timer = setTimeout(check, PAUSE);
+  });
   fit();
   check();
 }
@@ -328,7 +344,7 @@ function offerUnsaved(area, other, isShown) {
     area.focus();
   };
   byId("unsaved").replaceChildren(
-    isShown ? "You wrote this text and didn't save it. " : "You left a text here without saving it. ",
+    isShown ? "You wrote this text and didn't save it. " : "There is a text of yours that isn't saved. ",
     buttonOf(exchange, { class: "quiet" }, isShown ? "Discard" : "Take it up again"),
   );
 }
@@ -471,6 +487,7 @@ async function readRanks() {
 const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? [row.decided] : row[name]);
 
 function change(changes) {
+  if (Object.keys(changes).length > 0 && byId("offer").dataset.told) offer(""); // it was about the former queue
   state = { ...state, ...changes };
   const needle = folded(state.q);
   const asked = Object.keys(FILTERS).filter((name) => state[name] !== "");
@@ -649,6 +666,7 @@ async function poll() {
       for (const row of old) {
         if (!isOld(row)) continue;
         if (row === current && writing) continue; // the conflict is told when the text is saved
+        if (row === current && readableSegment()) chosen ??= target(readableSegment())?.number ?? null; // the next key is for what is on the screen
         details.delete(keyOf(row));
         await fetched(row);
         refresh(row);
