@@ -1677,6 +1677,7 @@ def test_a_phone_has_everything_in_reach_of_a_thumb(size: tuple[int, int], brows
         assert page.evaluate(cut) == []
         page.tap(".opens-whole")
         assert page.evaluate(low) == []
+        until(page, "!isTooSoon()")
         page.tap("#whole >> text=This text is right")
         until(page, "document.querySelector('#segment-title .id').textContent !== 'two'")
         assert page.locator("#whole:visible").count() == 0

@@ -666,9 +666,11 @@ async function poll() {
       for (const row of old) {
         if (!isOld(row)) continue;
         if (row === current && writing) continue; // the conflict is told when the text is saved
-        if (row === current && readableSegment()) chosen ??= target(readableSegment())?.number ?? null; // the next key is for what is on the screen
+        const shownSegment = row === current ? readableSegment() : null;
+        const shownEdit = shownSegment && target(shownSegment);
         details.delete(keyOf(row));
-        await fetched(row);
+        const newest = await fetched(row);
+        if (shownEdit && !newest.decision) chosen ??= shownEdit.number; // the next key is for what is on the screen
         refresh(row);
         if (row === current) announce("This segment was decided on in another window");
       }
