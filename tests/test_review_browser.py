@@ -614,6 +614,8 @@ def test_the_same_key_again_takes_a_decision_back_and_says_so(context: Any, tmp_
         open_bank()
         press(page, "2", "r", "2")
         assert page.locator("#now button.reject").inner_text().split() == ["Take", "back", "edit", "2", "r"]
+        ground = "getComputedStyle(document.querySelector('#now .taken kbd')).backgroundColor"
+        assert page.evaluate(ground) == "rgba(0, 0, 0, 0)", "its letter is as light as a key's usual ground"
         page.wait_for_timeout(300)  # nobody means a key that is pressed twice at once
         press(page, "r")
         wait_saved(page)
@@ -889,6 +891,23 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
         assert "Found and not fixed major Accuracy: mistranslation: Flusses – no river" in text.replace('"', "")
         assert page.inner_text("#why") == "Worth a look: 1 major error not fixed"
+
+
+def test_an_error_is_listed_in_words_without_the_spaces_at_its_ends(context: Any, tmp_path: Path) -> None:
+    given = "Die Bank  des Flusses ist alt."
+    term = error(given, "Bank ", category="terminology/wrong term", severity="minor")
+    errors = (error(given, "alt", "hoch"), term, error(given, "  ", " "))
+    about = segment("s", "The bank of the river is high.", given)
+    chain = edited(about, given.replace("alt", "hoch"), *errors[:2])
+    found = rating(-5, errors[2])
+    cause = NotedCause(kind="found", detail="spaces")
+    rules = Step(stage="rules", text=chain.text, verdict="unchanged", ratings=(found,), cause=cause)
+    with reviewed(tmp_path, [chain.model_copy(update={"steps": (*chain.steps, rules)})]) as server:
+        page = opened(context, server.address)
+        assert page.locator("#edits .errors li").all_text_contents() == [
+            "minor Terminology: wrong term: Bank",
+            "major Accuracy: mistranslation:    →  ",
+        ]
 
 
 def two_steps() -> Chain:

@@ -245,7 +245,7 @@ const errorBadge = (error) => error && badge(`${categoryInWords(error.category)}
 
 /** ``style/unclear-reference`` is "Style: unclear reference". */
 function categoryInWords(category) {
-  if (!/^[\w-]+(\/[\w-]+)*$/.test(category)) return category;
+  if (!/^[\w -]+(\/[\w -]+)*$/.test(category)) return category;
   return category.charAt(0).toUpperCase() + category.slice(1).replaceAll("/", ": ").replaceAll(/[-_]/g, " ");
 }
 
