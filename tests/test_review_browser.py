@@ -891,6 +891,33 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
         assert "Found and not fixed major Accuracy: mistranslation: Flusses – no river" in text.replace('"', "")
         assert page.inner_text("#why") == "Worth a look: 1 major error not fixed"
+        assert page.inner_text(".row .hint") == "1 major error not fixed"
+        press(page, "a")
+        wait_saved(page)
+        assert (page.inner_text("#why"), page.inner_text(".row .hint")) == ("", "changed"), "it is decided"
+
+
+def test_the_first_decision_leaves_the_queue_in_its_place(context: Any, tmp_path: Path) -> None:
+    about = [segment(name, "The bank.", "Die Bank.") for name in ("first", "second")]
+    chains = [edited(each, "Das Ufer.", error("Die Bank.", "Die Bank", "Das Ufer")) for each in about]
+    with reviewed(tmp_path, chains) as server:
+        page = opened(context, server.address)
+        place = page.locator("#list").bounding_box()
+        press(page, "a")
+        wait_saved(page)
+        assert page.inner_text("#chips") == "Undecided: 1"
+        assert page.locator("#list").bounding_box() == place
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_queue_has_room_below_the_filters(scheme: str, browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, color_scheme=scheme)
+    with reviewed(tmp_path, [*varied(), *many(20)]) as server:
+        page = opened(context, server.address)
+        page.click("#more-filters summary")
+        rows = "[...document.querySelectorAll('.row')].map((row) => row.getBoundingClientRect().bottom)"
+        assert sum(bottom <= 768 for bottom in page.evaluate(rows)) >= 2
+    context.close()
 
 
 def test_an_error_is_listed_in_words_without_the_spaces_at_its_ends(context: Any, tmp_path: Path) -> None:
@@ -1145,7 +1172,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert shown(page) == "refused", "Enter opens the first hit"
         page.click("#clear")
         assert page.evaluate("location.hash") == ""
-        failed = page.locator("#chips button", has_text="Failed: 1 segment")
+        failed = page.locator("#chips button", has_text="Failed: 1")
         failed.click()
         assert page.locator(".row .id").all_inner_texts() == ["failed"]
         assert page.url.endswith("/#state=failed")
@@ -1169,14 +1196,14 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         rows = page.evaluate("rows.length")
         undecided = page.locator("#chips button").first
         assert page.inner_text("#progress") == "0 of 5 edited segments decided", "zeta was not edited"
-        assert undecided.inner_text() == f"Undecided: {rows - 1} segments, 5 edited", "it counts what is left"
+        assert undecided.inner_text() == f"Undecided: {rows - 1}, 5 edited", "it counts what is left"
         page.click("button.row:has(.id:text-is('worse'))")
         press(page, "A")
         page.click("button.row:has(.id:text-is('bank'))")
         press(page, "a")
         wait_saved(page)
         assert page.inner_text("#progress") == "1 of 5 edited segments decided, 1 partly"
-        assert undecided.inner_text() == f"Undecided: {rows - 3} segments, 3 edited", "5 = 1 + 1 + 3"
+        assert undecided.inner_text() == f"Undecided: {rows - 3}, 3 edited", "5 = 1 + 1 + 3"
         page.select_option("#filter-decided", "all")
         assert sorted(page.locator(".row .id").all_inner_texts()) == ["worse", "zeta"]
 

@@ -48,7 +48,8 @@ function show(segment) {
     "span", {}, element("span", { class: "wide" }, "Segment "), element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
     badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"),
   ));
-  const why = row.why.length > 0 ? `Worth a look: ${row.why.join("; ")}` : "";
+  const reasons = reasonsOf(row);
+  const why = reasons.length > 0 ? `Worth a look: ${reasons.join("; ")}` : "";
   byId("why").textContent = why;
   byId("why").title = why;
   body.replaceChildren(...[
