@@ -531,6 +531,56 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
 
 
+def unlike_applied() -> Chain:
+    """An applied edit, a refused insertion, and a refused replacement."""
+    given = "Das Haus ist alt und gross."
+    applied, inserted, replaced = (
+        error(given, "alt", "neu"), error(given, "Haus", "Haus dort"), error(given, "gross", "riesig"),
+    )  # fmt: skip
+    chain = edited(segment("s", "The house there is new and huge.", given), given.replace("alt", "neu"), applied)
+    refusal = {"outcome": "refused", "guards": ("numbers",), "detail": "numbers: a number"}
+    refused = [
+        Edit(old=span.text, new=span.suggestion, start=span.start, end=span.end, span=span, **refusal)
+        for span in (inserted, replaced)
+    ]
+    step = chain.steps[0].model_copy(update={"edits": (*chain.steps[0].edits, *refused)})
+    return chain.model_copy(update={"steps": (step,)})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_edit_that_is_not_in_the_text_looks_like_a_proposal(scheme: str, browser: Any, tmp_path: Path) -> None:
+    look = """() => {
+      const ring = document.querySelector("#text .ring");
+      const [old, come] = ["del", "ins"].map((name) => getComputedStyle(ring.querySelector(name)));
+      const line = getComputedStyle(ring).borderTopStyle;
+      return [line, old.textDecorationLine, old.textDecorationStyle, come.textDecorationStyle];
+    }"""
+    marks_shown = "[...document.querySelectorAll('#text [data-edit]')].map((mark) => [mark.dataset.edit, mark.className])"
+    with reviewed(tmp_path, [unlike_applied()]) as server:
+        page = opened(browser.new_context(color_scheme=scheme), server.address)
+        head = page.locator("#now .head .badge").first
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 1 of 3", "Accuracy: mistranslation · major")
+        assert page.evaluate(look) == ["none", "line-through", "solid", "solid"]
+        assert page.evaluate(marks_shown) == [["2", "place"], ["1", ""], ["1", ""], ["3", "proposed"]]
+        press(page, "3")
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 3 of 3", "not in the text")
+        assert page.evaluate(look) == ["dashed", "underline", "dotted", "dashed"]
+        place = page.locator("#text .place").bounding_box()
+        assert place["width"] >= 6
+        page.mouse.click(place["x"] + 3, place["y"] + place["height"] / 2)
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 2 of 3", "not in the text")
+        press(page, "1")
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        assert page.evaluate("String(getSelection())").strip() == "Das Haus ist altneu und gross."
+        page.evaluate("getSelection().empty()")
+        press(page, "2", "a")
+        wait_saved(page)
+        press(page, "2")
+        assert head.inner_text() != "not in the text"
+        assert page.locator("#text .ring").get_attribute("class") == "ring"
+        page.context.close()
+
+
 def test_an_edit_that_a_guard_refused_shows_no_judgement_of_the_others(context: Any, tmp_path: Path) -> None:
     given = "Zwei alte Banken sind dort."
     errors = [error(given, "Banken", "Ufer"), error(given, "dort", "hier"), error(given, "Zwei", "Drei")]
