@@ -379,7 +379,15 @@ VISIBLE = """() => {
     const all = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
     const wide = all.filter(([, box]) => box.width > 8); // a mere space at the end of a line hangs over it
     const boxes = wide.length > 0 ? wide : all;
+    const [source, text, card] = ["source", "text", "now"].map((id) => document.getElementById(id));
+    const lineWidth = parseFloat(getComputedStyle(marks[0]).borderTopWidth) > 0 ? 0 : 2; // a dashed ring is a border
+    const right = Math.max(...all.map(([, box]) => box.right)) + lineWidth;
+    const isCut = source.scrollHeight > source.clientHeight + 1 && getComputedStyle(source).overflowY === "auto";
+    const free = text.getBoundingClientRect().bottom - text.querySelector(".text").getBoundingClientRect().bottom;
     results.push({
+      ring: right <= text.getBoundingClientRect().left + text.clientWidth,
+      inside: buttons.at(-1).getBoundingClientRect().bottom < card.getBoundingClientRect().bottom,
+      source: !isCut || innerWidth > 768 || free < 40,
       target: document.getElementById("target").textContent,
       mark: boxes.length > 0 && isSeen(...boxes[0]),
       whole: boxes.length > 0 && boxes.every(([mark, box]) => isSeen(mark, box)),
@@ -392,7 +400,7 @@ VISIBLE = """() => {
 
 
 USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844), (780, 437)]
-LOW_SIZES = [(1366, 500), (844, 390), (390, 500)]
+LOW_SIZES = [(1366, 500), (1366, 400), (844, 390), (390, 500)]
 """Lower than the page's usual layouts need."""
 
 
@@ -410,7 +418,8 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
             shown(page)
             results += page.evaluate(VISIBLE)
             press(page, "j")
-        hidden = [result for result in results if not (result["mark"] and result["card"] and result["page"])]
+        parts = ("mark", "card", "page", "ring", "inside", "source")
+        hidden = [result for result in results if not all(result[part] for part in parts)]
         whole = sum(result["whole"] for result in results)
         print(size, f"{len(results)} edits, {len(hidden)} hidden, {whole} in view as a whole")  # noqa: T201 - for the docs
         assert len(results) > 100
@@ -1062,6 +1071,28 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         wait_saved(page)
         assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
         assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+@pytest.mark.parametrize(
+    "size", [(844, 390), (780, 437), (1366, 400), (390, 844)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
+def test_the_buttons_of_the_editor_are_in_view(size: tuple[int, int], context: Any, tmp_path: Path) -> None:
+    box_of = """(selector) => {
+      const button = document.querySelector(selector);
+      const box = button.getBoundingClientRect();
+      const isSeen = button.contains(document.elementFromPoint(box.left + 4, box.bottom - 2));
+      return isSeen && box.bottom <= innerHeight && [box.top, box.bottom];
+    }"""
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        press(page, "e")
+        page.fill("#own", "Zahlen Sie. " * 40)
+        press(page, "Escape", "e")
+        _, bottom = page.evaluate(box_of, "#unsaved button")
+        assert bottom + 5 <= page.locator("#own").bounding_box()["y"], "the editor's frame is not on it"
+        page.click("#unsaved button")
+        assert page.evaluate(box_of, ".writing .accept")
 
 
 def test_after_esc_the_editor_opens_the_text_as_it_is_and_offers_what_was_written(context: Any, tmp_path: Path) -> None:
