@@ -379,7 +379,15 @@ VISIBLE = """() => {
     const all = marks.flatMap((mark) => [...mark.getClientRects()].map((box) => [mark, box]));
     const wide = all.filter(([, box]) => box.width > 8); // a mere space at the end of a line hangs over it
     const boxes = wide.length > 0 ? wide : all;
+    const [source, text, card] = ["source", "text", "now"].map((id) => document.getElementById(id));
+    const lineWidth = parseFloat(getComputedStyle(marks[0]).borderTopWidth) > 0 ? 0 : 2; // a dashed ring is a border
+    const right = Math.max(...all.map(([, box]) => box.right)) + lineWidth;
+    const isCut = source.scrollHeight > source.clientHeight + 1 && getComputedStyle(source).overflowY === "auto";
+    const free = text.getBoundingClientRect().bottom - text.querySelector(".text").getBoundingClientRect().bottom;
     results.push({
+      ring: right <= text.getBoundingClientRect().left + text.clientWidth,
+      inside: buttons.at(-1).getBoundingClientRect().bottom < card.getBoundingClientRect().bottom,
+      source: !isCut || innerWidth > 768 || free < 40,
       target: document.getElementById("target").textContent,
       mark: boxes.length > 0 && isSeen(...boxes[0]),
       whole: boxes.length > 0 && boxes.every(([mark, box]) => isSeen(mark, box)),
@@ -392,7 +400,7 @@ VISIBLE = """() => {
 
 
 USUAL_SIZES = [(1366, 768), (1920, 1080), (390, 844), (780, 437)]
-LOW_SIZES = [(1366, 500), (844, 390), (390, 500)]
+LOW_SIZES = [(1366, 500), (1366, 400), (844, 390), (390, 500)]
 """Lower than the page's usual layouts need."""
 
 
@@ -410,7 +418,8 @@ def test_the_current_edit_and_its_buttons_are_in_view_for_every_edit(
             shown(page)
             results += page.evaluate(VISIBLE)
             press(page, "j")
-        hidden = [result for result in results if not (result["mark"] and result["card"] and result["page"])]
+        parts = ("mark", "card", "page", "ring", "inside", "source")
+        hidden = [result for result in results if not all(result[part] for part in parts)]
         whole = sum(result["whole"] for result in results)
         print(size, f"{len(results)} edits, {len(hidden)} hidden, {whole} in view as a whole")  # noqa: T201 - for the docs
         assert len(results) > 100
@@ -529,6 +538,58 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         until(page, "document.querySelector('#target').textContent === 'Edit 1 of 2'")
         wait_saved(page)
         assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
+
+
+def unlike_applied() -> Chain:
+    """An applied edit, a refused insertion, and a refused replacement."""
+    given = "Das Haus ist alt und gross."
+    applied, inserted, replaced = (
+        error(given, "alt", "neu"), error(given, "Haus", "Haus dort"), error(given, "gross", "riesig"),
+    )  # fmt: skip
+    chain = edited(segment("s", "The house there is new and huge.", given), given.replace("alt", "neu"), applied)
+    refusal = {"outcome": "refused", "guards": ("numbers",), "detail": "numbers: a number"}
+    refused = [
+        Edit(old=span.text, new=span.suggestion, start=span.start, end=span.end, span=span, **refusal)
+        for span in (inserted, replaced)
+    ]
+    step = chain.steps[0].model_copy(update={"edits": (*chain.steps[0].edits, *refused)})
+    return chain.model_copy(update={"steps": (step,)})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_edit_that_is_not_in_the_text_looks_like_a_proposal(scheme: str, browser: Any, tmp_path: Path) -> None:
+    look = """() => {
+      const ring = document.querySelector("#text .ring");
+      const [old, come] = ["del", "ins"].map((name) => getComputedStyle(ring.querySelector(name)));
+      const line = getComputedStyle(ring).borderTopStyle;
+      return [line, old.textDecorationLine, old.textDecorationStyle, come.textDecorationStyle];
+    }"""
+    marks_shown = (
+        "[...document.querySelectorAll('#text [data-edit]')].map((mark) => [mark.dataset.edit, mark.className])"
+    )
+    with reviewed(tmp_path, [unlike_applied()]) as server:
+        page = opened(browser.new_context(color_scheme=scheme), server.address)
+        head = page.locator("#now .head .badge").first
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 1 of 3", "Accuracy: mistranslation · major")
+        assert page.evaluate(look) == ["none", "line-through", "solid", "solid"]
+        assert page.evaluate(marks_shown) == [["2", "place"], ["1", ""], ["1", ""], ["3", "proposed"]]
+        press(page, "3")
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 3 of 3", "not in the text")
+        assert page.evaluate(look) == ["dashed", "underline", "dotted", "dashed"]
+        place = page.locator("#text .place").bounding_box()
+        assert place["width"] >= 6
+        page.mouse.click(place["x"] + 3, place["y"] + place["height"] / 2)
+        assert (page.inner_text("#target"), head.inner_text()) == ("Edit 2 of 3", "not in the text")
+        press(page, "1")
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#text .text'))")
+        assert page.evaluate("String(getSelection())").strip() == "Das Haus ist altneu und gross."
+        page.evaluate("getSelection().empty()")
+        press(page, "2", "a")
+        wait_saved(page)
+        press(page, "2")
+        assert head.inner_text() != "not in the text"
+        assert page.locator("#text .ring").get_attribute("class") == "ring"
+        page.context.close()
 
 
 def three_edits(text: str = "Drei alte Ufer sind hier.") -> Chain:
@@ -667,6 +728,8 @@ def test_the_same_key_again_takes_a_decision_back_and_says_so(context: Any, tmp_
         open_bank()
         press(page, "2", "r", "2")
         assert page.locator("#now button.reject").inner_text().split() == ["Take", "back", "edit", "2", "r"]
+        ground = "getComputedStyle(document.querySelector('#now .taken kbd')).backgroundColor"
+        assert page.evaluate(ground) == "rgba(0, 0, 0, 0)", "its letter is as light as a key's usual ground"
         page.wait_for_timeout(300)  # nobody means a key that is pressed twice at once
         press(page, "r")
         wait_saved(page)
@@ -942,6 +1005,50 @@ def test_errors_that_were_left_as_they_are_stand_under_the_edits(context: Any, t
         text = re.sub(r"\s+", " ", page.inner_text("#edits"))
         assert "Found and not fixed major Accuracy: mistranslation: Flusses – no river" in text.replace('"', "")
         assert page.inner_text("#why") == "Worth a look: 1 major error not fixed"
+        assert page.inner_text(".row .hint") == "1 major error not fixed"
+        press(page, "a")
+        wait_saved(page)
+        assert (page.inner_text("#why"), page.inner_text(".row .hint")) == ("", "changed"), "it is decided"
+
+
+def test_the_first_decision_leaves_the_queue_in_its_place(context: Any, tmp_path: Path) -> None:
+    about = [segment(name, "The bank.", "Die Bank.") for name in ("first", "second")]
+    chains = [edited(each, "Das Ufer.", error("Die Bank.", "Die Bank", "Das Ufer")) for each in about]
+    with reviewed(tmp_path, chains) as server:
+        page = opened(context, server.address)
+        place = page.locator("#list").bounding_box()
+        press(page, "a")
+        wait_saved(page)
+        assert page.inner_text("#chips") == "Undecided: 1"
+        assert page.locator("#list").bounding_box() == place
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_queue_has_room_below_the_filters(scheme: str, browser: Any, tmp_path: Path) -> None:
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, color_scheme=scheme)
+    with reviewed(tmp_path, [*varied(), *many(20)]) as server:
+        page = opened(context, server.address)
+        page.click("#more-filters summary")
+        rows = "[...document.querySelectorAll('.row')].map((row) => row.getBoundingClientRect().bottom)"
+        assert sum(bottom <= 768 for bottom in page.evaluate(rows)) >= 2
+    context.close()
+
+
+def test_an_error_is_listed_in_words_without_the_spaces_at_its_ends(context: Any, tmp_path: Path) -> None:
+    given = "Die Bank  des Flusses ist alt."
+    term = error(given, "Bank ", category="terminology/wrong term", severity="minor")
+    errors = (error(given, "alt", "hoch"), term, error(given, "  ", " "))
+    about = segment("s", "The bank of the river is high.", given)
+    chain = edited(about, given.replace("alt", "hoch"), *errors[:2])
+    found = rating(-5, errors[2])
+    cause = NotedCause(kind="found", detail="spaces")
+    rules = Step(stage="rules", text=chain.text, verdict="unchanged", ratings=(found,), cause=cause)
+    with reviewed(tmp_path, [chain.model_copy(update={"steps": (*chain.steps, rules)})]) as server:
+        page = opened(context, server.address)
+        assert page.locator("#edits .errors li").all_text_contents() == [
+            "minor Terminology: wrong term: Bank",
+            "major Accuracy: mistranslation:    →  ",
+        ]
 
 
 def two_steps() -> Chain:
@@ -1019,6 +1126,28 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         wait_saved(page)
         assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
         assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+@pytest.mark.parametrize(
+    "size", [(844, 390), (780, 437), (1366, 400), (390, 844)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
+def test_the_buttons_of_the_editor_are_in_view(size: tuple[int, int], context: Any, tmp_path: Path) -> None:
+    box_of = """(selector) => {
+      const button = document.querySelector(selector);
+      const box = button.getBoundingClientRect();
+      const isSeen = button.contains(document.elementFromPoint(box.left + 4, box.bottom - 2));
+      return isSeen && box.bottom <= innerHeight && [box.top, box.bottom];
+    }"""
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        press(page, "e")
+        page.fill("#own", "Zahlen Sie. " * 40)
+        press(page, "Escape", "e")
+        _, bottom = page.evaluate(box_of, "#unsaved button")
+        assert bottom + 5 <= page.locator("#own").bounding_box()["y"], "the editor's frame is not on it"
+        page.click("#unsaved button")
+        assert page.evaluate(box_of, ".writing .accept")
 
 
 def test_after_esc_the_editor_opens_the_text_as_it_is_and_offers_what_was_written(context: Any, tmp_path: Path) -> None:
@@ -1179,7 +1308,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         assert shown(page) == "refused", "Enter opens the first hit"
         page.click("#clear")
         assert page.evaluate("location.hash") == ""
-        failed = page.locator("#chips button", has_text="Failed: 1 segment")
+        failed = page.locator("#chips button", has_text="Failed: 1")
         failed.click()
         assert page.locator(".row .id").all_inner_texts() == ["failed"]
         assert page.url.endswith("/#state=failed")
@@ -1203,14 +1332,14 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         rows = page.evaluate("rows.length")
         undecided = page.locator("#chips button").first
         assert page.inner_text("#progress") == "0 of 5 edited segments decided", "zeta was not edited"
-        assert undecided.inner_text() == f"Undecided: {rows - 1} segments, 5 edited", "it counts what is left"
+        assert undecided.inner_text() == f"Undecided: {rows - 1}, 5 edited", "it counts what is left"
         page.click("button.row:has(.id:text-is('worse'))")
         press(page, "A")
         page.click("button.row:has(.id:text-is('bank'))")
         press(page, "a")
         wait_saved(page)
         assert page.inner_text("#progress") == "1 of 5 edited segments decided, 1 partly"
-        assert undecided.inner_text() == f"Undecided: {rows - 3} segments, 3 edited", "5 = 1 + 1 + 3"
+        assert undecided.inner_text() == f"Undecided: {rows - 3}, 3 edited", "5 = 1 + 1 + 3"
         page.select_option("#filter-decided", "all")
         assert sorted(page.locator(".row .id").all_inner_texts()) == ["worse", "zeta"]
 

@@ -427,7 +427,7 @@ def test_errors_that_nobody_fixed_come_first_with_the_most_severe_ones_and_are_t
         rows = sorted(ReviewQueue(store, ["run"]).rows(0, -1), key=lambda row: (-row["worth"], row["position"]))
     assert [(row["id"], row["why"]) for row in rows] == [
         ("critical", ["1 critical error not fixed"]),
-        ("major", ["1 major and 1 minor errors not fixed"]),
+        ("major", ["1 major and 1 minor error not fixed"]),
         ("tie", ["kept: the judge scores both texts 5"]),
         ("minor", ["1 minor error not fixed"]),
         ("reworded", ["kept: no judge was asked"]),

@@ -76,10 +76,11 @@ def doubts(chain: Chain) -> list[Doubt]:
 
 
 def _errors_in_words(severities: Sequence[Severity]) -> str:
-    """``1 major error not fixed``, ``1 critical and 2 minor errors not fixed``."""
+    """``1 major error not fixed``, ``2 critical and 1 minor error not fixed``."""
     counts = Counter(severities)
-    parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
-    noun = "error" if len(severities) == 1 else "errors"
+    present = [severity for severity in reversed(SEVERITIES) if counts[severity]]
+    parts = [f"{counts[severity]} {severity}" for severity in present]
+    noun = "error" if counts[present[-1]] == 1 else "errors"
     return f"{' and '.join(parts)} {noun} not fixed"
 
 

@@ -415,6 +415,9 @@ async function open(row, { focus = false } = {}) {
 const [list, pages, search] = ["list", "pages", "filter-q"].map(byId);
 let listPage = -1;
 
+/** Why a segment is worth a look, until it is decided. */
+const reasonsOf = (row) => (row.decided === "all" ? [] : row.why);
+
 function listed(row) {
   const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
   const choose = () => {
@@ -425,7 +428,7 @@ function listed(row) {
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict ?? "mixed"}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
-    element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
+    element("span", { class: "hint", dir: "auto" }, reasonsOf(row)[0] ?? STATES[row.state[0]] ?? row.state[0]),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));
 }
@@ -508,7 +511,10 @@ function change(changes) {
   showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
 }
 
-/** The filters most used, each with the number of segments that it shows; those that would hide nothing are left out. */
+/**
+ * The filters most used, each with the number of segments that it shows; those that would hide nothing are left out.
+ * "Undecided" is always there: it would come with the first decision, and move the queue.
+ */
 function showChips() {
   const focused = document.activeElement?.dataset.chip;
   const shown = [];
@@ -520,8 +526,8 @@ function showChips() {
       if (isChanged(row)) edited += 1;
     }
     const isPressed = state[name] === value;
-    if (!isPressed && (count === 0 || count === rows.length)) continue;
-    let extent = counted(count, "segment");
+    if (!isPressed && name !== "decided" && (count === 0 || count === rows.length)) continue;
+    let extent = count.toLocaleString("en");
     if (name === "decided" && edited < count) extent += `, ${edited.toLocaleString("en")} edited`; // as the progress counts
     shown.push(buttonOf(() => change({ [name]: isPressed ? "" : value }), { "aria-pressed": String(isPressed), "data-chip": value }, `${words}: ${extent}`));
   }

@@ -48,7 +48,8 @@ function show(segment) {
     "span", {}, element("span", { class: "wide" }, "Segment "), element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
     badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"),
   ));
-  const why = row.why.length > 0 ? `Worth a look: ${row.why.join("; ")}` : "";
+  const reasons = reasonsOf(row);
+  const why = reasons.length > 0 ? `Worth a look: ${reasons.join("; ")}` : "";
   byId("why").textContent = why;
   byId("why").title = why;
   body.replaceChildren(...[
@@ -168,9 +169,9 @@ function textNodes(segment, about) {
 }
 
 /**
- * The text with its changes. Of an edit that is not in the text only its place is marked, until it is the current one. The
- * current edit has a ring around it: one, or in a long edit one around each of its changes. Where one edit begins at the
- * end of another one, a line separates them.
+ * The text with its changes. Of an edit that is not in the text only its place is marked, until it is the current one: then
+ * its words look like a proposal. The current edit has a ring around it: one, or in a long edit one around each of its
+ * changes. Where one edit begins at the end of another one, a line separates them.
  */
 function trackedNodes(segment, about) {
   const stands = (number) => number === 0 || isIn(segment.edits[number - 1]);
@@ -181,11 +182,11 @@ function trackedNodes(segment, about) {
   let ring = null;
   let former; // the edit of the node before
   for (const [index, piece] of segment.pieces.entries()) {
-    const node = pieceNode(piece, stands, isCurrent(piece) ? about.number : null);
+    const node = pieceNode(piece, stands, isCurrent(piece) ? about.number : null, isInsertion(segment.pieces, index));
     if (node === null) continue;
     let outermost = node;
     if (extent <= LONG_EDIT ? index >= first && index <= last : isCurrent(piece)) {
-      if (ring === null) nodes.push(outermost = ring = element("span", { class: "ring" }));
+      if (ring === null) nodes.push(outermost = ring = element("span", { class: isIn(about) ? "ring" : "ring absent" }));
       ring.append(node);
     } else {
       nodes.push(node);
@@ -198,8 +199,16 @@ function trackedNodes(segment, about) {
   return nodes;
 }
 
+/** Whether the edit that brings a stretch of text replaces nothing with it, and brings nothing else directly before it. */
+function isInsertion(pieces, index) {
+  const number = pieces[index][1];
+  const isOfEdit = ([, brought, taken]) => brought === number || taken.includes(number);
+  const former = pieces.slice(0, index).findLast((piece) => isOfEdit(piece) || piece[1] === null);
+  return former === undefined || !isOfEdit(former);
+}
+
 /** A stretch of text; null if it is shown nowhere. ``current``: the number of the current edit if that changes it. */
-function pieceNode([text, brought, taken, codes], stands, current) {
+function pieceNode([text, brought, taken, codes], stands, current, isInserted) {
   const isGone = taken.some(stands);
   const isHere = (brought === null || stands(brought)) && !isGone;
   const number = { "data-edit": current ?? taken.find(stands) ?? taken[0] ?? brought };
@@ -209,7 +218,7 @@ function pieceNode([text, brought, taken, codes], stands, current) {
     return element(taken.includes(current) || isReplaced ? "del" : "ins", number, codedNodes(text, codes, ""));
   }
   if (isGone && brought === null) return element("del", number, codedNodes(text, codes, ""));
-  if (!isHere) return null;
+  if (!isHere) return isInserted && !isGone ? element("span", { class: "place", "data-edit": brought }) : null;
   if (brought !== null) return element("ins", number, codedNodes(text, codes, ""));
   return taken.length > 0 ? element("span", { class: "proposed", ...number }, codedNodes(text, codes)) : element("span", {}, codedNodes(text, codes));
 }
@@ -245,7 +254,7 @@ const errorBadge = (error) => error && badge(`${categoryInWords(error.category)}
 
 /** ``style/unclear-reference`` is "Style: unclear reference". */
 function categoryInWords(category) {
-  if (!/^[\w-]+(\/[\w-]+)*$/.test(category)) return category;
+  if (!/^[\w -]+(\/[\w -]+)*$/.test(category)) return category;
   return category.charAt(0).toUpperCase() + category.slice(1).replaceAll("/", ": ").replaceAll(/[-_]/g, " ");
 }
 
@@ -282,9 +291,10 @@ function nowPart(segment, about) {
   const error = errorOf(step, edit);
   const wasJudged = edit.outcome === (step.verdict === "kept" ? "applied" : "rejected"); // not if a guard refused it before
   const isSaid = edit.outcome === "rejected" && judged !== "" && step.edits.length === 1; // the step was judged for this edit alone
+  const isAbsent = !isIn(about) && edit.outcome !== "unchanged";
   return element(
-    "section", { id: "now", class: "now", "aria-label": "Current edit" },
-    element("p", { class: "head" }, element("strong", { id: "target" }, `Edit ${about.number} of ${segment.edits.length}`), " ", errorBadge(error), " ", decidedBadge(about.decision)),
+    "section", { id: "now", class: isAbsent ? "now absent" : "now", "aria-label": "Current edit" },
+    element("p", { class: "head" }, element("strong", { id: "target" }, `Edit ${about.number} of ${segment.edits.length}`), " ", isAbsent && badge("not in the text", "absent"), " ", errorBadge(error), " ", decidedBadge(about.decision)),
     element(
       "div", { class: "detail", tabindex: 0, role: "group", "aria-label": "What it does and why" },
       element("p", { class: "text change", lang: segment.chain.target_lang, dir: segment.directions[1] }, briefNodes(edit, about, LONG_EDIT)),

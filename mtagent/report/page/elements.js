@@ -134,7 +134,8 @@ function markedNodes(text, errors) {
 }
 
 function errorItem(error, segment, category = error.category) {
-  const quoted = (text, language) => element("q", { lang: language, dir: "auto" }, text);
+  const isSpacing = error.text.trim() === (error.suggestion ?? "").trim(); // the spaces are what is wrong
+  const quoted = (text, language) => element("q", { lang: language, dir: "auto" }, isSpacing ? text : text.trim());
   return element(
     "li",
     { id: error.listed },
