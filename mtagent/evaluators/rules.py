@@ -361,15 +361,18 @@ def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     missing = [number for number in faults.missing if not number_faults.take(words, number)]
     extra = faults.extra
     originals = [source[number.start : number.end] for number in missing]
+    if not missing and not extra:
+        return
+    messages = number_faults.NumberMessages(source, text, *languages)
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
         fix = originals[0]
     for number in extra:
         category = "accuracy/mistranslation" if missing else "accuracy/addition"
-        why = f"number {number.values[0]} is not in the source"
+        why = messages.extra(number)
         yield located(translation, number.start, number.end, category, "major", why, fix)
-    for original in originals[len(extra) :]:
-        yield omitted(original, "accuracy/omission", "major", f"number {original} is missing")
+    for number, original in list(zip(missing, originals, strict=True))[len(extra) :]:
+        yield omitted(original, "accuracy/omission", "major", messages.missing(number, original))
 
 
 def is_one_slip(right: str, wrong: str) -> bool:
