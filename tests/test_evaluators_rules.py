@@ -98,6 +98,13 @@ def test_the_explanation_states_what_is_wrong_with_a_number(source: str, transla
     assert error.explanation == explanation
 
 
+def test_an_odd_character_is_marked_where_it_first_is() -> None:
+    translation = "Fue hecha \x7f al\u200b se\x7fcretario."
+    (error,) = find("It was made to the secretary.", translation, "es")
+    assert (error.text, error.start, error.end) == ("\x7f", 10, 11)
+    assert error.explanation == "character U+007F; character U+007F; character U+200B"
+
+
 @pytest.mark.parametrize(("source", "lang", "wrong", "right"), [
     (source, lang, wrong, right) for _, lang, source, wrong, right in CERTAIN
 ], ids=[f"{what}-{lang}" for what, lang, *_ in CERTAIN])  # fmt: skip

@@ -17,7 +17,18 @@ from mtagent.learning.calibrate import crosswise_effect, few_groups
 from mtagent.learning.gain import next_edits
 from mtagent.learning.runs import EDITED_TEXT, EditLabels, all_edits, decided_edits, edits_of, of_own_gate
 from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, outlook
-from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Severity, Step, guards_of, judgements_of
+from mtagent.records import (
+    Cause,
+    Chain,
+    ErrorSpan,
+    GainCause,
+    Judgement,
+    Outcome,
+    Severity,
+    Step,
+    guards_of,
+    judgements_of,
+)
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, packed_error, units
 from mtagent.review.tracked import codes_of_pieces, tracked_as_decided
@@ -489,7 +500,7 @@ def segment_data(result: Decided) -> PlainData:
         "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],
         "errors_left": [packed_error(error, result.text) for error in errors],
-        "not_fixed": [len(step.not_fixed) for step in chain.steps],
+        "not_fixed": [len(errors_of_step) for errors_of_step in chain.errors_left_by_step(result.text)],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
         "edits": edits,
@@ -508,7 +519,7 @@ def opinion_of_step(step: Step) -> str:
     sentence = f"{_sentence(_opinions(judgements))}."
     if isinstance(step.cause, GainCause) and step.cause.gain is not None:
         sentence += f" Expected gain: {step.cause.gain:+.2g} points."
-    judged_outcome = "applied" if step.verdict == "kept" else "rejected"
+    judged_outcome: Outcome = "applied" if step.verdict == "kept" else "rejected"
     judged_count = [edit.outcome for edit in step.edits].count(judged_outcome)
     if judged_count > 1:
         sentence += f" {judged_count} edits were judged together."
