@@ -227,6 +227,10 @@ def test_decided_texts_are_exported_and_only_approved_ones_where_that_is_asked(r
     done = reviewed("export r -o approved.txt --only approved")
     assert reviewed.read("approved.txt") == [chains()[0].given, TEXTS[1], "=1+1"]
     assert "approved: 1 of 3 segments; the others have the text that was given" in done.err
+    assert reviewed("accept r 3").code == 0
+    done = reviewed("export r -o approved.txt --only approved --force")
+    assert "approved: 2 of 3 segments (1 edited, 1 not edited); the others have the text that" in done.err
+    assert reviewed("accept r 3 --undo").code == 0
     reviewed("export r -o x.txt --details d.jsonl")
     assert [line.get("reviewed") for line in reviewed.objects("d.jsonl")] == [chains()[0].given, TEXTS[1], None]
     assert reviewed("export r --format stages -o texts").code == 0

@@ -4,7 +4,7 @@ const PAGE = 50;
 const EXCERPT = 120; // characters of a text in the queue
 const POLL = 4000;
 const PAUSE = 250;
-const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
+const STATES = { changed: "changed", unchanged: "unchanged", rejected: "all changes rejected", failed: "failed" };
 const OUTCOMES = {
   applied: "not in the text", refused: "refused by a guard", rejected: "rejected by the gate", "not-found": "its place was not found",
   ambiguous: "may mean several places", overlapping: "another edit covers its place", unchanged: "the text reads so already",
@@ -17,7 +17,7 @@ const FILTERS = {
   decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
   stage: ["Stage", STAGES], document: ["Document"], run: ["Run"],
 };
-const CHIPS = [["decided", "no", "Undecided"], ["state", "rejected", "Change rejected"], ["state", "failed", "Failed"]]; // the filters most used
+const CHIPS = [["decided", "no", "Undecided"], ["state", "rejected", "All changes rejected"], ["state", "failed", "Failed"]]; // the filters most used
 const ORDERS = {
   worth: "most worth a look first", gain: "highest expected gain first", doubt: "least certain gain first",
   labels: "teaches the gate most first", position: "order of the run",
