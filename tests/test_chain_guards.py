@@ -340,6 +340,48 @@ def test_only_the_culprit_is_refused_and_the_rest_is_kept() -> None:
     assert {damage.guard for damage in averted} == {"placeholders"}
 
 
+@pytest.mark.parametrize(
+    ("source", "before", "after", "detail"),
+    [
+        (
+            "August 20 marks the founding.",
+            "De agosto el 20 marca la fundación.",
+            "El 20 de agosto el 20 marca la fundación.",
+            "numbers: number 20 is there twice, in the source once",
+        ),
+        (
+            "At the 91st kilometer a truck crashed.",
+            "En la 91ª kilómetro un camión se estrelló.",
+            "En la 91ª kilómetro 91 un camión se estrelló.",
+            "numbers: number 91 is there twice, in the source once",
+        ),
+        (
+            "It was 20 here, 20 there and 20 elsewhere.",
+            "Eran 20 aquí, 20 allí y 20 en otra parte.",
+            "Eran 20 aquí, 20 allí y en otra parte.",
+            "numbers: number 20 is missing: in the text twice, in the source 3 times",
+        ),
+        (
+            "He gave 100,000 crowns.",
+            "Dio 100.000 coronas.",
+            "Dio 100,000 coronas.",
+            "numbers: number 100000 is missing; numbers: number 100 is not in the source, where 100,000 means 100000",
+        ),
+        ("He gave crowns.", "Dio coronas.", "Dio 5 coronas.", "numbers: number 5 is not in the source"),
+    ],
+)
+def test_a_refusal_states_what_is_wrong_with_a_number(source: str, before: str, after: str, detail: str) -> None:
+    found = damages(segment(source, "es"), before, after)
+    assert "; ".join(map(str, found)) == detail
+
+
+def test_a_message_and_its_branches_may_have_a_number_differently_often() -> None:
+    pair = segment("2 rooms and 2 beds for {n, plural, one {# cat and 2 dogs} other {# cats and 2 dogs}}.")
+    before = "2 Zimmer und 2 Betten für {n, plural, one {# Katze und 2 Hunde} other {# Katzen und 2 Hunde}}."
+    assert "numbers" in guards_that_see(pair, before, before.replace("2 Betten", "Betten"))
+    assert "numbers" in guards_that_see(pair, before, before.replace("2 Betten", "2 Betten 2"))
+
+
 def test_two_edits_that_are_only_good_together_stay_together() -> None:
     pair, before = segment('He said "no" to 5.'), 'Er sagte nein zu 5.'  # fmt: skip
     edits = [edit(before, "nein", "„nein"), edit(before, " zu", "“ zu"), edit(before, "5", "6")]

@@ -227,6 +227,10 @@ def test_decided_texts_are_exported_and_only_approved_ones_where_that_is_asked(r
     done = reviewed("export r -o approved.txt --only approved")
     assert reviewed.read("approved.txt") == [chains()[0].given, TEXTS[1], "=1+1"]
     assert "approved: 1 of 3 segments; the others have the text that was given" in done.err
+    assert reviewed("accept r 3").code == 0
+    done = reviewed("export r -o approved.txt --only approved --force")
+    assert "approved: 2 of 3 segments (1 edited, 1 not edited); the others have the text that" in done.err
+    assert reviewed("accept r 3 --undo").code == 0
     reviewed("export r -o x.txt --details d.jsonl")
     assert [line.get("reviewed") for line in reviewed.objects("d.jsonl")] == [chains()[0].given, TEXTS[1], None]
     assert reviewed("export r --format stages -o texts").code == 0
@@ -569,6 +573,31 @@ def test_errors_that_nobody_corrected_are_shown_and_have_a_row(shell: Shell) -> 
     (row,) = table(shell, "d.csv")
     assert (row["segment"], row["edit"], row["result"]) == ("1", "", "Una casa grande.")
     assert row["why"] == "not fixed: major style/awkward 'grande': too plain"
+
+
+def test_runs_show_lists_no_error_that_a_later_step_removed_or_that_was_listed_before(shell: Shell) -> None:
+    def rated(*words: str) -> tuple[Rating, ...]:
+        errors = [ErrorSpan(text=word, category="style/awkward", severity="major") for word in words]
+        return (Rating(evaluator="gemba", score=-5, errors=tuple(errors), role="editor"),)
+
+    given, final = "Una casa \x7fgrande y fea.", "Una casa grande y fea."
+    segment = Segment(id="1", source="A big, ugly house.", source_lang="en", target_lang="es", translation=given)
+    unchanged = PlainCause(kind="no-edit")
+    steps = (
+        Step(stage="rules", text=given, ratings=rated("\x7f", "fea"), verdict="unchanged", cause=unchanged),
+        Step(stage="postedit", text=final, ratings=rated("fea", "casa"), verdict="kept", cause="better"),
+    )
+    with Store(shell.folder / "store.db") as store, store.start("r", settings={}, inputs={}) as run:
+        run.save(0, Chain(segment=segment, steps=steps))
+        run.finish()
+
+    def listed() -> list[str]:
+        return [line.strip() for line in shell("runs show r 1").out.splitlines() if "not fixed:" in line]
+
+    assert listed() == ["not fixed: major style/awkward 'fea'", "not fixed: major style/awkward 'casa'"]
+    shell.write("approved.csv", "segment,edit,decision,text", "1,,accept,")
+    assert shell("decide r approved.csv").code == 0
+    assert listed() == []
 
 
 def aged(shell: Shell) -> None:

@@ -83,6 +83,28 @@ CERTAIN = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "explanation"),
+    [
+        ("He gave 100,000.", "Dio 100,000.", "number 100 is not in the source, where 100,000 means 100000"),
+        ("Open from 11 pm.", "Abierto desde las 11.", "number 11 is not in the source, where 11 means 23"),
+        ("Closed in 2015.", "Cerrado en 2015 (2015).", "number 2015 is there twice, in the source once"),
+        ("Closed.", "Cerrado en 2015.", "number 2015 is not in the source"),
+        ("20 here, 20 there.", "20 aquí.", "number 20 is missing: in the text once, in the source twice"),
+    ],
+)
+def test_the_explanation_states_what_is_wrong_with_a_number(source: str, translation: str, explanation: str) -> None:
+    (error,) = find(source, translation, "es")
+    assert error.explanation == explanation
+
+
+def test_an_odd_character_is_marked_where_it_first_is() -> None:
+    translation = "Fue hecha \x7f al\u200b se\x7fcretario."
+    (error,) = find("It was made to the secretary.", translation, "es")
+    assert (error.text, error.start, error.end) == ("\x7f", 10, 11)
+    assert error.explanation == "character U+007F; character U+007F; character U+200B"
+
+
 @pytest.mark.parametrize(("source", "lang", "wrong", "right"), [
     (source, lang, wrong, right) for _, lang, source, wrong, right in CERTAIN
 ], ids=[f"{what}-{lang}" for what, lang, *_ in CERTAIN])  # fmt: skip

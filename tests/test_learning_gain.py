@@ -382,13 +382,17 @@ def test_the_effective_number_of_documents_is_that_of_equal_ones() -> None:
     found = effect(pairs, np.arange(18) > 5, QUICK)
     assert found.groups == 10
     assert found.effective_groups == pytest.approx(3.6)
-    assert list(few_groups(found)) == [
+    assert list(few_groups(found, has_documents=True)) == [
         "the edits come from too few documents (they count as 4 of equal size; 30 are enough), so the intervals "
         "are too narrow: add edits from other documents"
     ]
+    assert list(few_groups(found, has_documents=False)) == [
+        "the documents are unknown, and the edits come from few blocks of segments (they count as 4 of equal size; "
+        "30 are enough), so the intervals may be too narrow"
+    ]
     many = JudgedPairs(("A",), np.ones((30, 1)), np.zeros(30), np.arange(30.0) - 5, np.arange(30))
     assert effect(many, np.arange(30) > 5, QUICK).effective_groups == pytest.approx(30)
-    assert not list(few_groups(effect(many, np.arange(30) > 5, QUICK)))
+    assert not list(few_groups(effect(many, np.arange(30) > 5, QUICK), has_documents=True))
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,8 @@ def test_several_judges_are_read_from_one_table_or_from_several_files(shell: She
     done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json --force")
     assert (done.code, done.err) == (
         0,
-        "mtagent: the edits come from too few documents (they count as 16 of equal size; 30 are enough), so the "
-        "intervals are too narrow: add edits from other documents\n",
+        "mtagent: the documents are unknown, and the edits come from few blocks of segments (they count as 16 of equal "
+        "size; 30 are enough), so the intervals may be too narrow\n",
     )
     shell(
         "gate calibrate -e a.jsonl b.jsonl --judge b --judge a --human human.seg.score --before old --after new -q -o x"
@@ -575,8 +575,8 @@ BEATS, LOSES = "the gate is better than keeping no edit", "the gate is WORSE tha
             (2, None, None),
             (0.5, 0.1, 1),
             [
-                "it is unknown whether the gate is better than keeping no edit: the edits are from too few documents, "
-                "or all alike",
+                "it is unknown whether the gate is better than keeping no edit: the edits are from too few documents "
+                "or segments, or all alike",
                 "the gate is better than keeping every edit",
             ],
         ),

@@ -1019,7 +1019,7 @@ def test_the_first_decision_leaves_the_queue_in_its_place(context: Any, tmp_path
         place = page.locator("#list").bounding_box()
         press(page, "a")
         wait_saved(page)
-        assert page.inner_text("#chips") == "Undecided: 1"
+        assert page.inner_text("#chips") == "To decide: 1"
         assert page.locator("#list").bounding_box() == place
 
 
@@ -1332,14 +1332,14 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
         rows = page.evaluate("rows.length")
         undecided = page.locator("#chips button").first
         assert page.inner_text("#progress") == "0 of 5 edited segments decided", "zeta was not edited"
-        assert undecided.inner_text() == f"Undecided: {rows - 1}, 5 edited", "it counts what is left"
+        assert undecided.inner_text() == f"To decide: {rows - 1}, 5 edited", "it counts what is left"
         page.click("button.row:has(.id:text-is('worse'))")
         press(page, "A")
         page.click("button.row:has(.id:text-is('bank'))")
         press(page, "a")
         wait_saved(page)
         assert page.inner_text("#progress") == "1 of 5 edited segments decided, 1 partly"
-        assert undecided.inner_text() == f"Undecided: {rows - 3}, 3 edited", "5 = 1 + 1 + 3"
+        assert undecided.inner_text() == f"To decide: {rows - 2}, 4 edited", "5 = 1 + 4"
         page.select_option("#filter-decided", "all")
         assert sorted(page.locator(".row .id").all_inner_texts()) == ["worse", "zeta"]
 

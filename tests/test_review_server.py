@@ -531,6 +531,36 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
     assert printed[start + 5] == "your decisions are enough to show that the gate is better than keeping no edit"
 
 
+async def test_nobody_is_asked_for_more_decisions_or_a_next_run_where_every_edit_can_be_kept(tmp_path: Path) -> None:
+    """A judge that knows nothing, and edits that people nearly always accept."""
+    chains = []
+    for number in range(240):
+        difference = (3.0 if number % 3 else -3.0) + number % 7 / 10
+        chain = judged(f"{number}", 0, difference, kept=True)
+        judgement = Judgement(judge="judge", signature="judge|v:1", before=0, after=difference)
+        step = chain.steps[0].model_copy(update={"cause": DecidedCause(kind="scores", judgements=(judgement,))})
+        other = chain.segment.model_copy(update={"source": f"source {number}"})
+        chains.append(Chain(segment=other, steps=(step,)))
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        queue = ReviewQueue(store, ["run"])
+        for position in range(220):
+            result, version = queue.segment(0, position)
+            verdict = Decision(segment="", edit=1, verdict="reject" if position % 20 == 0 else "accept")
+            queue.decide(0, position, verdict, version=version, seen=fingerprint(result.chain))
+        async with asking(store) as client:
+            (found,) = (await client.get("/api/gates")).json()
+    *_, outlook, advice, command = found["paragraphs"]
+    assert outlook.endswith("better than keeping every edit, and more decisions would hardly change that.")
+    assert advice == "A run like this needs no gate: --gate guards keeps every edit that does no damage."
+    assert command.startswith("This command makes the gate all the same.")
+    assert found["commands"] == ["mtagent gate calibrate --run run --decisions -o gate.json"]
+    # The command tells the same in the same words, and nothing after it.
+    calibrated = run(tmp_path, "gate", "calibrate", "--run", "run", "--decisions", "-o", "gate.json")
+    assert calibrated.code == 0, calibrated.err
+    printed = [line.removeprefix("mtagent:").strip() + "." for line in calibrated.err.splitlines()]
+    assert [line.casefold() for line in printed[-2:]] == [outlook.casefold(), advice.casefold()]
+
+
 async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(
     tmp_path: Path,
 ) -> None:

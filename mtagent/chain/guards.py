@@ -21,7 +21,7 @@ from mtagent.text.checks import Check, counted_units
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.foreign import left_over
-from mtagent.text.number_faults import faults, not_in_words
+from mtagent.text.number_faults import NumberMessages, faults, not_in_words
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, roman_numerals
 from mtagent.text.numbers import numbers as numbers_in
@@ -94,9 +94,18 @@ def _branches(source: str, before: str, after: str) -> list[tuple[str, ...]]:
     return list(icu.side_by_side(*messages))
 
 
-_COUNTED = regex.compile(r"number [012] ")
-"""Numbers that a language may write in words, in digits or, if it has a form for them, not at all."""
+_COUNTED = regex.compile(r"number [012] (?:is missing)?+")
+"""Numbers that a language may write in words, in digits or, if it has a form for them, not at all.
+
+How often a branch and the whole message have the number, behind this in a fault, may differ.
+"""
 _ARGUMENT = regex.compile(r"\u2060\{[\w.-]++\}")
+
+
+def _counted(fault: str) -> str:
+    """The number from 0 to 2 that a fault is about, and whether it is missing; empty for other faults."""
+    match = _COUNTED.match(fault)
+    return match.group() if match else ""
 
 
 def in_branches(guard: Guard) -> Guard:
@@ -107,13 +116,14 @@ def in_branches(guard: Guard) -> Guard:
         branches = _branches(segment.source, before, after)
         if not branches:
             return faults_of_message
+        counted_in_message = {_counted(fault) for fault in faults_of_message}
         faults = dict[str, None]()
         for branch_source, branch_before, branch_after in branches:
             branch_segment = segment.model_copy(update={"source": branch_source})
             for fault in guard(branch_segment, branch_before, branch_after):
                 # Another branch may have the number in digits.
-                is_damage = fault in faults_of_message or not _COUNTED.match(fault)
-                if is_damage:
+                counted_number = _counted(fault)
+                if not counted_number or counted_number in counted_in_message:
                     faults[fault] = None
         return list(faults)
 
@@ -141,8 +151,11 @@ def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
     if missing:
         new_words = readings(after, target_lang).possible - readings(before, target_lang).possible
         missing = not_in_words(missing, new_words)
-    complaints = [f"number {number.values[0]} is missing" for number in missing]
-    complaints += [f"number {number.values[0]} is not in the source" for number in extra]
+    complaints = list[str]()
+    if missing or extra:
+        messages = NumberMessages(source, after, source_lang, target_lang)
+        complaints += [messages.missing(number) for number in missing]
+        complaints += [messages.extra(number) for number in extra]
     complaints += (Counter(faults_after.other) - Counter(faults_before.other)).elements()
     if not missing and not extra:
         complaints += changed_number_words(segment, before, after)

@@ -249,9 +249,12 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     if output is not None:
         write(calibration, output)
     gain = calibration.gain
-    if config is not None and gain is not None and gain.held_out is not None:
-        _say_meaning(gain.held_out, total, options)
-    if config is not None and gain is not None and output not in (None, STANDARD):
+    effect = None if config is None or gain is None else gain.held_out
+    if effect is not None:
+        _say_meaning(effect, total, options)
+    if effect is not None and text.needs_no_gate(effect, total):
+        say(f"mtagent: {text.without_gate(effect)}")
+    elif config is not None and gain is not None and output not in (None, STANDARD):
         _print_next_command(config, output, options)
     if has_failed:
         sys.exit(3)
@@ -267,7 +270,7 @@ def _say_meaning(effect: Effect, total: int, options: Mapping[str, Any]) -> None
         say(f"  {line}")
     if options["decisions"]:
         say(f"mtagent: {text.outlook(effect, total)}")
-        if effect.items < total:
+        if text.more_decisions_help(effect, total):
             review_command = shlex.join(["mtagent", "review", options["runs"][0], *_store_words()])
             say(f"mtagent: to decide on more: {review_command}; then calibrate again")
 

@@ -361,15 +361,18 @@ def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     missing = [number for number in faults.missing if not number_faults.take(words, number)]
     extra = faults.extra
     originals = [source[number.start : number.end] for number in missing]
+    if not missing and not extra:
+        return
+    messages = number_faults.NumberMessages(source, text, *languages)
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
         fix = originals[0]
     for number in extra:
         category = "accuracy/mistranslation" if missing else "accuracy/addition"
-        why = f"number {number.values[0]} is not in the source"
+        why = messages.extra(number)
         yield located(translation, number.start, number.end, category, "major", why, fix)
-    for original in originals[len(extra) :]:
-        yield omitted(original, "accuracy/omission", "major", f"number {original} is missing")
+    for number, original in list(zip(missing, originals, strict=True))[len(extra) :]:
+        yield omitted(original, "accuracy/omission", "major", messages.missing(number, original))
 
 
 def is_one_slip(right: str, wrong: str) -> bool:
@@ -416,6 +419,7 @@ def _conversions(text: str) -> list[scripts.Mark]:
     return [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
 
 
+_SURROGATE = regex.compile(r"\p{Cs}")
 _CATEGORIES = {
     "literals": "accuracy/mistranslation",
     "hotkeys": "locale convention/shortcut key",
@@ -437,6 +441,22 @@ def as_guarded(name: str) -> Rule:
 
     rule.__doc__ = CHECKS[name].__doc__
     return rule
+
+
+def control(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
+    """Control and odd invisible characters that the source does not have, as one error at the first of them."""
+    faults = list(CHECKS["control"](segment, translation))
+    if not translation.strip() or not faults:
+        return
+    category = _CATEGORIES["control"]
+    in_source = set(scripts.control_characters(segment.source, segment.source_lang))
+    for code in scripts.control_characters(translation, segment.target_lang):
+        character = chr(int(code.removeprefix("U+"), 16))
+        if code not in in_source and not _SURROGATE.search(translation):  # which no record can hold
+            start = translation.index(character)
+            yield located(translation, start, start + 1, category, "major", summary(faults))
+            return
+    yield somewhere(category, "major", faults)
 
 
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -650,6 +670,7 @@ RULES: dict[str, Rule] = {
     "argument-order": argument_order,
     "message-form": message_form,
     **{name.replace("_", "-"): as_guarded(name) for name in CHECKS},
+    "control": control,
     "apertium-marks": apertium_marks,
     "untranslated": untranslated,
     "terms": terms,

@@ -259,8 +259,7 @@ def export_own(
             )
     remarks = ()
     if only_approved:
-        states = [result.approved for _, result in decided_run.segments()]
-        remarks = (f"approved: {sum(states)} of {len(states)} segments; the others have the text that was given",)
+        remarks = (_approved_remark(decided_run),)
     missing = []
     for result in decided_run.results():
         if result.segment.translation is None and not result.text:
@@ -294,6 +293,19 @@ def _own_format(
             f"{output}: is {by_name.name}, and --like {like} is {form.name}: leave out --like, or rename -o"
         )
     return form
+
+
+def _approved_remark(decided_run: DecidedRun) -> str:
+    """How many segments people approved, also of the edited ones, which the review counts."""
+    total = edited = others = 0
+    for _, result in decided_run.segments():
+        total += 1
+        if result.approved and result.chain.state in ("changed", "rejected"):
+            edited += 1
+        elif result.approved:
+            others += 1
+    kinds = f" ({edited} edited, {others} not edited)" if others else ""
+    return f"approved: {edited + others} of {total} segments{kinds}; the others have the text that was given"
 
 
 def _approved_chains(decided_run: DecidedRun) -> Iterator[Chain]:

@@ -139,7 +139,7 @@ def _remarks(data: JudgedData, definition: Definition, gain: ExpectedGain | None
             some = f" of {has_spans.count(False)} texts" if any(has_spans) else ""
             remarks.append(f"no spans are known{some}: error-free goes by the score alone")
     if gain is not None and gain.held_out is not None:
-        remarks += few_groups(gain.held_out)
+        remarks += few_groups(gain.held_out, has_documents=data.has_documents)
     for judge in gain.judges if gain else ():
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
@@ -593,12 +593,20 @@ def effective_number(sizes: Floats | Ints) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
-def few_groups(found: Effect) -> Iterator[str]:
+def few_groups(found: Effect, *, has_documents: bool) -> Iterator[str]:
     """A warning if the intervals of an effect rest on too few groups."""
-    if found.effective_groups < FEWEST_GROUPS:
+    if found.effective_groups >= FEWEST_GROUPS:
+        return
+    worth = f"{found.effective_groups:.0f} of equal size; {FEWEST_GROUPS} are enough"
+    if has_documents:
         yield (
-            f"the edits come from too few documents (they count as {found.effective_groups:.0f} of equal "
-            f"size; {FEWEST_GROUPS} are enough), so the intervals are too narrow: add edits from other documents"
+            f"the edits come from too few documents (they count as {worth}), so the intervals are too narrow: add "
+            "edits from other documents"
+        )
+    else:
+        yield (
+            f"the documents are unknown, and the edits come from few blocks of segments (they count as {worth}), so "
+            "the intervals may be too narrow"
         )
 
 
@@ -668,7 +676,7 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
             raise InputError(f"{judge.judge}: gave scores in the calibration, but only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
     found = effect(pairs, kept(gain, pairs), resampling)
-    return GateCheck(data, found, (*remarks, *few_groups(found)))
+    return GateCheck(data, found, (*remarks, *few_groups(found, has_documents=data.has_documents)))
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
@@ -689,4 +697,4 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     except UnknownEdits as error:
         raise ConfigError(f"the pilot has {error}: a run would decide by votes; give other edits") from None
     found = effect(pairs, kept(gain, pairs), resampling)
-    return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)
+    return GateCheck(data, found, (*data.remarks, *few_groups(found, has_documents=data.has_documents)), gain.pilot)

@@ -246,6 +246,11 @@ class JudgedData:
         return numbers
 
     @property
+    def has_documents(self) -> bool:
+        """Whether the document of a segment is known."""
+        return any(kind == "document" for kind, _ in self.groups)
+
+    @property
     def scoring_judge(self) -> int:
         """The place of the first judge that scores texts; 0 where all compare."""
         for place in range(len(self.judges)):

@@ -151,18 +151,21 @@ def effect_lines(effect: Effect) -> Iterator[str]:
         yield f"  {line}"
 
 
+EVERY_EDIT = "--gate guards keeps every edit that does no damage"
+
+
 def verdict(effect: Effect, *, numbers: bool = False) -> Iterator[str]:
     """Whether the gate is better than keeping no edit, and than keeping every edit; ``numbers``: also by how much."""
     rivals = (
         ("keeping no edit", effect.over_never, ""),
-        ("keeping every edit", effect.over_always, "; --gate guards keeps every edit that does no damage"),
+        ("keeping every edit", effect.over_always, f"; {EVERY_EDIT}"),
     )
     for name, lead, hint in rivals:
         shown = f" ({figure(lead, signed=True, digits=_digits_of(effect))})" if numbers else ""
         if lead.value == 0 and lead.low == lead.high:
             yield f"the gate does the same as {name}"
         elif lead.low is None or lead.high is None:
-            reason = "the edits are from too few documents, or all alike"
+            reason = "the edits are from too few documents or segments, or all alike"
             yield f"it is unknown whether the gate is better than {name}{shown}: {reason}"
         elif lead.low > 0:
             yield f"the gate is better than {name}{shown}"
@@ -188,9 +191,7 @@ def meaning(effect: Effect) -> Iterator[str]:
 
 def outlook(effect: Effect, total: int) -> str:
     """Whether more decisions on a run with ``total`` edited texts would show that the gate is better."""
-    rival = "keeping no edit"
-    if (effect.always.value or 0.0) > (effect.never.value or 0.0):
-        rival = "keeping every edit"
+    rival = _rival(effect)
     if effect.lead.low is not None and effect.lead.low > 0:
         return f"your decisions are enough to show that the gate is better than {rival}"
     needed = edits_needed(effect)
@@ -198,9 +199,37 @@ def outlook(effect: Effect, total: int) -> str:
         extent = f"; the run has {total:,}" if needed > total else ""
         enough = counted(needed, "edited text")
         return f"decisions on about {enough} would show whether the gate is better than {rival}{extent}"
-    if effect.items < min(SAMPLE, total):
+    if not needs_no_gate(effect, total):
         return f"{SAMPLE} decided edited texts are recommended; these do not show that the gate is better than {rival}"
     return f"the gate does not seem to be better than {rival}, and more decisions would hardly change that"
+
+
+def more_decisions_help(effect: Effect, total: int) -> bool:
+    """Whether :func:`outlook` asks for more decisions, and the run has edited texts that are not decided on yet."""
+    is_shown = effect.lead.low is not None and effect.lead.low > 0
+    return effect.items < total and not is_shown and not needs_no_gate(effect, total)
+
+
+def needs_no_gate(effect: Effect, total: int) -> bool:
+    """Whether enough labels for edited texts, of which the run has ``total``, show no lead of the gate."""
+    return edits_needed(effect) is None and effect.items >= min(SAMPLE, total)
+
+
+def without_gate(effect: Effect) -> str:
+    """What to do with a run that :func:`needs_no_gate`."""
+    if _rival(effect) == _KEEPING_EVERY_EDIT:
+        return f"a run like this needs no gate: {EVERY_EDIT}"
+    return "a run like this needs no gate: on average its edits do not improve the texts that were given"
+
+
+_KEEPING_EVERY_EDIT = "keeping every edit"
+
+
+def _rival(effect: Effect) -> str:
+    """What the gate must be better than: keeping every edit, or no edit if that is better."""
+    if (effect.always.value or 0.0) > (effect.never.value or 0.0):
+        return _KEEPING_EVERY_EDIT
+    return "keeping no edit"
 
 
 def _sources(sources: Sequence[Source], *, details: bool = False) -> Iterator[str]:

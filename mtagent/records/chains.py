@@ -604,14 +604,21 @@ class Chain(Record):
         A later stage that does not find them again does not refute them: a model overlooks a wrong number that the
         fixed rules found.
         """
-        left = list[ErrorSpan]()
+        return tuple(error for errors in self.errors_left_by_step(text) for error in errors)
+
+    def errors_left_by_step(self, text: str) -> tuple[tuple[ErrorSpan, ...], ...]:
+        """The errors of :meth:`errors_left_in`, those that each step found; each is listed at its first step only."""
+        left = list[tuple[ErrorSpan, ...]]()
+        already_listed = set[tuple[str, str]]()
         for step in self.steps:
-            already_listed = {(error.text, error.side) for error in left}
+            errors_of_step = []
             for error in step.not_fixed:
                 # A later stage has removed the words, or added what was missing.
                 is_gone = (error.text in step.text) != (error.text in text)
                 if not is_gone and (error.text, error.side) not in already_listed:
-                    left.append(error)
+                    errors_of_step.append(error)
+            already_listed.update((error.text, error.side) for error in errors_of_step)
+            left.append(tuple(errors_of_step))
         return tuple(left)
 
     @property

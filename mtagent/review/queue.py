@@ -16,8 +16,18 @@ from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored,
 from mtagent.learning.calibrate import crosswise_effect, few_groups
 from mtagent.learning.gain import next_edits
 from mtagent.learning.runs import EDITED_TEXT, EditLabels, all_edits, decided_edits, edits_of, of_own_gate
-from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, outlook
-from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Severity, Step, guards_of, judgements_of
+from mtagent.learning.text import MEANING_OF_DECISIONS, meaning, needs_no_gate, outlook, without_gate
+from mtagent.records import (
+    Cause,
+    Chain,
+    ErrorSpan,
+    GainCause,
+    Judgement,
+    Severity,
+    Step,
+    guards_of,
+    judgements_of,
+)
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed, packed_error, units
 from mtagent.review.tracked import codes_of_pieces, tracked_as_decided
@@ -490,7 +500,7 @@ def segment_data(result: Decided) -> PlainData:
         "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],
         "errors_left": [packed_error(error, result.text) for error in errors],
-        "not_fixed": [len(step.not_fixed) for step in chain.steps],
+        "not_fixed": [len(errors_of_step) for errors_of_step in chain.errors_left_by_step(result.text)],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
         "edits": edits,
@@ -555,17 +565,25 @@ def gate_data(store: Store, name: str, total: int) -> PlainData:
     command = f"mtagent gate calibrate --run {shlex.quote(name)} --decisions -o gate.json"
     try:
         run_edits = decided_edits(store, name, total)
-        effect = crosswise_effect(of_own_gate(run_edits))
+        data = of_own_gate(run_edits)
+        effect = crosswise_effect(data)
     except (ConfigError, InputError) as error:
         return {"paragraphs": [f"The gate cannot learn from the decisions yet: {error}."], "commands": [command]}
     paragraphs = [
         f"You have decided on {run_edits.progress}{run_edits.recommended}. {_sentence(EDITED_TEXT)}.",
         f"{_sentence(MEANING_OF_DECISIONS)}: {'; '.join(meaning(effect))}.",
-        *(f"{_sentence(warning)}." for warning in few_groups(effect)),
+        *(f"{_sentence(warning)}." for warning in few_groups(effect, has_documents=data.has_documents)),
         f"{_sentence(outlook(effect, total))}.",
-        "This command makes the gate. The ratings are stored, so it costs nothing:",
     ]
-    return {"paragraphs": paragraphs, "commands": [command, "# it prints the next command, which uses the gate"]}
+    all_the_same = ""
+    if needs_no_gate(effect, total):
+        paragraphs.append(f"{_sentence(without_gate(effect))}.")
+        all_the_same = " all the same"
+    paragraphs.append(f"This command makes the gate{all_the_same}. The ratings are stored, so it costs nothing:")
+    commands = [command]
+    if not all_the_same:
+        commands.append("# it prints the next command, which uses the gate")
+    return {"paragraphs": paragraphs, "commands": commands}
 
 
 def _sentence(words: str) -> str:

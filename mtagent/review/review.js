@@ -4,7 +4,7 @@ const PAGE = 50;
 const EXCERPT = 120; // characters of a text in the queue
 const POLL = 4000;
 const PAUSE = 250;
-const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
+const STATES = { changed: "changed", unchanged: "unchanged", rejected: "all changes rejected", failed: "failed" };
 const OUTCOMES = {
   applied: "not in the text", refused: "refused by a guard", rejected: "rejected by the gate", "not-found": "its place was not found",
   ambiguous: "may mean several places", overlapping: "another edit covers its place", unchanged: "the text reads so already",
@@ -12,12 +12,12 @@ const OUTCOMES = {
 };
 const SAID = { accept: "accepted", reject: "rejected", text: "own text", undecided: "undecided" };
 const KEEPS = { reject: "stays rejected", text: "keeps its own text" };
-const DECIDED = { no: "undecided", some: "partly decided", all: "decided" };
+const DECIDED = { open: "still to decide", no: "undecided", some: "partly decided", all: "decided" };
 const FILTERS = {
   decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
   stage: ["Stage", STAGES], document: ["Document"], run: ["Run"],
 };
-const CHIPS = [["decided", "no", "Undecided"], ["state", "rejected", "Change rejected"], ["state", "failed", "Failed"]]; // the filters most used
+const CHIPS = [["decided", "open", "To decide"], ["state", "rejected", "All changes rejected"], ["state", "failed", "Failed"]]; // the filters most used
 const ORDERS = {
   worth: "most worth a look first", gain: "highest expected gain first", doubt: "least certain gain first",
   labels: "teaches the gate most first", position: "order of the run",
@@ -487,7 +487,8 @@ async function readRanks() {
   change({});
 }
 
-const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? [row.decided] : row[name]);
+const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? decidedValues(row) : row[name]);
+const decidedValues = (row) => (row.decided === "all" ? ["all"] : ["open", row.decided]);
 
 function change(changes) {
   if (Object.keys(changes).length > 0 && byId("offer").dataset.told) offer(""); // it was about the former queue
@@ -513,7 +514,7 @@ function change(changes) {
 
 /**
  * The filters most used, each with the number of segments that it shows; those that would hide nothing are left out.
- * "Undecided" is always there: it would come with the first decision, and move the queue.
+ * "To decide" is always there: it would come with the first decision, and move the queue.
  */
 function showChips() {
   const focused = document.activeElement?.dataset.chip;
@@ -521,7 +522,7 @@ function showChips() {
   for (const [name, value, words] of CHIPS) {
     let [count, edited] = [0, 0];
     for (const row of rows) {
-      if (name === "decided" ? row.decided !== value : !row[name].includes(value)) continue;
+      if (!valuesOf(row, name).includes(value)) continue;
       count += 1;
       if (isChanged(row)) edited += 1;
     }

@@ -277,3 +277,64 @@ def take(values: Counter[str], number: Number) -> bool:
         values.subtract(number.parts)
         return True
     return False
+
+
+# -- faults in words
+
+
+class NumberMessages:
+    """Words for the faults of ``text`` as a translation of ``source``: what is missing, and what is not in the source.
+
+    Each message begins with the number, and with "number 20 is missing" where the text lacks it.
+    """
+
+    def __init__(self, source: str, text: str, source_lang: str, target_lang: str) -> None:
+        certain = language(source_lang) is not None and language(target_lang) is not None
+        self._in_source = numbers(source, source_lang, certain=certain)
+        self._in_text = numbers(text, target_lang, certain=certain)
+        self._source_words = readings(source, source_lang).possible
+        self._text_words = readings(text, target_lang).possible
+        self._source = source
+
+    def missing(self, number: Number, shown: str = "") -> str:
+        """The message about a number of the source that the text lacks; ``shown``: as the source writes it."""
+        message = f"number {shown or number.values[0]} is missing"
+        in_text = self._count_in_text(number)
+        in_source = self._count_in_source(number)
+        if not 0 < in_text < in_source:
+            return message
+        return f"{message}: in the text {_times(in_text)}, in the source {_times(in_source)}"
+
+    def extra(self, number: Number) -> str:
+        """The message about a number of the text that the source lacks, or has less often, or reads differently."""
+        value = number.values[0]
+        in_source, in_text = self._count_in_source(number), self._count_in_text(number)
+        if 0 < in_source < in_text:
+            return f"number {value} is there {_times(in_text)}, in the source {_times(in_source)}"
+        if in_source:
+            return f"number {value} has no counterpart in the source"
+        message = f"number {value} is not in the source"
+        for other in self._in_source:  # 11 pm is 23, and 100,000 is 100 where the comma is a decimal mark
+            if other.parts == number.parts:
+                spelling = self._source[other.start : other.end]
+                return f"{message}, where {spelling} means {other.values[0]}"
+        return message
+
+    def _count_in_source(self, number: Number) -> int:
+        return _count(number, self._in_source, self._source_words)
+
+    def _count_in_text(self, number: Number) -> int:
+        return _count(number, self._in_text, self._text_words)
+
+
+def _count(number: Number, others: Iterable[Number], words: Counter[str]) -> int:
+    """How often a text has the number, in digits (``others``) or in ``words``."""
+    count = 0
+    for other in others:
+        if not set(number.values).isdisjoint(other.values):
+            count += 1
+    return count + max(words[value] for value in number.values)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
