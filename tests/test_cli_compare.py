@@ -205,9 +205,15 @@ def test_a_run_that_is_answered_from_the_store_has_the_nominal_costs_of_the_firs
             assert {**again, "reused": 0, "dollars": 0} == {**nominal, "reused": 0, "dollars": 0}
     assert nominal["dollars"] > 0
     shown = shell("runs show second").out
-    assert f"without the store: {nominal['calls']} calls, $" in shown
-    assert f" calls ({first['paid']['reused']} more answered from the store), $" in shell("runs show first").out
-    assert "without the store:" not in shell("runs show first").out
+    repeats = first["paid"]["reused"]
+    assert (
+        f"paid: 0 calls ({nominal['calls'] + repeats} more answered from the store: {nominal['calls']} that other runs "
+        f"paid for, {repeats} repeated requests), $0.0000\n"
+        f"without the replies of other runs: {nominal['calls']} calls, $"
+    ) in shown
+    of_first = shell("runs show first").out
+    assert f" calls ({repeats} more answered from the store: repeated requests), $" in of_first
+    assert "without the replies" not in of_first
     table_of_costs = table(shell("compare second").out, "costs")
     assert table_of_costs[-1][1] == "0"
     assert table_of_costs[-1][7] == str(nominal["calls"])

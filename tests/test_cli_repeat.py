@@ -60,7 +60,7 @@ def test_each_repeat_gets_fresh_replies_and_the_same_command_pays_nothing(
 
         assert shell(f"{line} --repeat 3").code == 0  # finished
         again = shell(f"{line.replace('out.txt', 'again.txt').replace('--name x', '--name y')} --seed 2")
-        assert "0 calls (12 more answered from the store)" in again.err
+        assert "; paid: 0 calls (12 more answered from the store), 0 + 0 tokens, $0.0000; run" in again.err
         assert shell.read("again.txt") == texts[1]
         assert len(read_journal(log)) == requests
 

@@ -407,8 +407,12 @@ def test_what_came_from_the_store_is_part_of_the_cost() -> None:
     one = flow(translated(1))
     paid = Usage(calls=1, input_tokens=5, cost=0.001)
     whole = Usage(calls=3, input_tokens=15, cost=0.0169)
-    assert "it cost $0.0169, of which $0.0010 was paid now." in sentence(one, None, Cost(paid, whole, 1.0))
-    assert "it cost $0.0169, of which nothing was paid now." in sentence(one, None, Cost(Usage(), whole, 1.0))
+    assert "it cost $0.0010 now, and $0.0169 without the store." in sentence(one, None, Cost(paid, whole, 1.0))
+    assert "it cost nothing now, and $0.0169 without the store." in sentence(one, None, Cost(Usage(), whole, 1.0))
+    unpriced = Usage(calls=3, input_tokens=1500, cost=None)
+    assert "it cost nothing now, and an unknown price (1,500 tokens) without the store." in sentence(
+        one, None, Cost(Usage(), unpriced, 1.0)
+    )
 
 
 def test_a_small_p_value_alone_does_not_make_a_change_sure() -> None:

@@ -314,9 +314,12 @@ class Progress:
 
     def _usage_text(self, run: RunSummary) -> str:
         calls = f"{run.usage.calls} calls"
+        if self._usage.saved is not None:
+            calls = f"paid: {calls}"
         if self._usage.reused:
             now = "now " if self._is_resumed else ""
-            calls += f" ({self._usage.reused} more {now}answered from the store)"
+            repeats = ": repeated requests" if self._usage.saved is None else ""
+            calls += f" ({self._usage.reused} more {now}answered from the store{repeats})"
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
         return f"{calls}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
 

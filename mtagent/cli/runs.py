@@ -204,13 +204,20 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun, *, details:
         click.echo(f"segments: {outcomes_of(summary.counts)}; and in each stage:")
         display(stage_table(chains()))
     cost = dollars(summary.usage.cost, PRICE_UNKNOWN)
-    from_store = f" ({recalled} more answered from the store)" if recalled else ""
-    click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}{from_store}, {cost}")
+    from_store, full = "", None
     if recalled:
+        # The calls that the run would have made alone: it sends a repeated request only once.
         full = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
-        if full.calls > summary.usage.calls:
-            shown_cost = dollars(full.cost, PRICE_UNKNOWN)
-            click.echo(f"without the store: {full.calls} calls, {shown_cost}; other runs paid for the stored replies")
+        from_others = max(0, full.calls - summary.usage.calls)
+        kinds = "repeated requests"
+        if from_others:
+            kinds = f"{from_others} that other runs paid for"
+            if recalled > from_others:
+                kinds += f", {recalled - from_others} repeated requests"
+        from_store = f" ({recalled} more answered from the store: {kinds})"
+    click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}{from_store}, {cost}")
+    if full is not None and full.calls > summary.usage.calls:
+        click.echo(f"without the replies of other runs: {full.calls} calls, {dollars(full.cost, PRICE_UNKNOWN)}")
     for name, pilot in pilots_in(stored.gates()):
         display(f"gate of {name}: {pilot}")
     usual = {} if details else Config().effective(offline=summary.settings.get("model") is None).for_results()

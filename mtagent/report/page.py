@@ -184,13 +184,13 @@ def _cost(cost: Cost) -> str:
         if paid.reused:
             return "all replies came from the store, so it cost nothing"
         return "it cost nothing"
+    if nominal.calls > paid.calls:
+        paid_now = dollars(paid.cost, "an unknown price") if paid.calls else "nothing"
+        whole = f"an unknown price ({nominal.tokens:,} tokens)"
+        return f"it cost {paid_now} now, and {dollars(nominal.cost, whole)} without the store"
     if nominal.cost is None:
         return f"price unknown ({nominal.tokens:,} tokens)"
-    words = f"it cost {dollars(nominal.cost)}"
-    if nominal.calls > paid.calls:
-        amount = dollars(paid.cost) if paid.calls else "nothing"
-        words += f", of which {amount} was paid now"
-    return words
+    return f"it cost {dollars(nominal.cost)}"
 
 
 def _quality(way: Way, *, edited: bool) -> str:

@@ -12,6 +12,7 @@ import json
 import random
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable
 
 from tests.simulator.settings import Body
@@ -25,10 +26,19 @@ def improving(body: Body) -> str:
     return _answer(body, lambda source, text: text.replace("acertado", "correcto"))
 
 
+_times_answered = Counter[str]()
+
+
 def wavering(body: Body) -> str:
-    """As ``improving``, but the translator chooses a word by chance, and another one next time, whatever the seed."""
+    """As ``improving``, but the translator chooses a word, and another one next time, whatever the seed.
+
+    Which one depends only on the request and how often it was answered, so a test finds the same texts each time.
+    """
     reply = improving(body)
-    return re.sub(r"\berrado\b", lambda _: random.choice(("errado", "acertado", "correcto")), reply)
+    request = str(body["messages"])
+    choice = random.Random(f"{request} {_times_answered[request]}")
+    _times_answered[request] += 1
+    return re.sub(r"\berrado\b", lambda _: choice.choice(("errado", "acertado", "correcto")), reply)
 
 
 def declining(body: Body) -> str:
