@@ -564,7 +564,9 @@ def test_an_edit_that_is_not_in_the_text_looks_like_a_proposal(scheme: str, brow
       const line = getComputedStyle(ring).borderTopStyle;
       return [line, old.textDecorationLine, old.textDecorationStyle, come.textDecorationStyle];
     }"""
-    marks_shown = "[...document.querySelectorAll('#text [data-edit]')].map((mark) => [mark.dataset.edit, mark.className])"
+    marks_shown = (
+        "[...document.querySelectorAll('#text [data-edit]')].map((mark) => [mark.dataset.edit, mark.className])"
+    )
     with reviewed(tmp_path, [unlike_applied()]) as server:
         page = opened(browser.new_context(color_scheme=scheme), server.address)
         head = page.locator("#now .head .badge").first
