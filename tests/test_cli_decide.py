@@ -260,7 +260,8 @@ def test_compare_and_report_say_how_far_people_agree(reviewed: Shell) -> None:
     }
     assert "not run" not in shown
     assert dict(zip(outcomes["row"], outcomes["reviewed"], strict=False))["undecided"] == "1"
-    assert "(2 segments decided on, 2 of them approved, 0 with an own text; 3 characters changed)" in rows
+    note = "(edits that have a place in the text; 2 segments decided on, 2 of them approved, 0 with an own text; "
+    assert f"{note}3 characters changed)" in rows
     data = json.loads(reviewed("compare r -f json").out)
     assert [row["stage"] for row in data["rows"]] == ["given", "postedit", "final", "reviewed"]
     assert data["rows"][-1]["former"] == "final"

@@ -69,7 +69,7 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
         assert done.code == 0, done.err
         assert "mtagent: learning from 200 of the 325 edited texts of run first, drawn evenly by size" in done.err
         assert re.search(r"resuming run calibrate-\w+: \d+ of 200 segments are done", done.err)
-        assert "200 edited texts judged, 0 failed; 400 calls" in done.err
+        assert "200 edited texts judged, 0 failed; paid: 400 calls" in done.err
         assert len(read_journal(log)) == paid_before + 400  # the panel's calls were made by the first run's gate
         judged = next(run for run in shell.runs().values() if run.name.startswith("calibrate"))
         assert judged.usage.cost is not None

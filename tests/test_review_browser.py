@@ -611,6 +611,43 @@ def test_a_key_that_bounces_decides_once_and_the_next_edit_is_the_one_behind(con
         assert page.inner_text("#target") == "Edit 1 of 3"
 
 
+def test_a_key_that_bounces_does_not_decide_on_the_next_segment(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.wait_for_load_state("networkidle")  # the next segments are there now
+        page.click("button.row:has(.id:text-is('worse'))")
+        shown(page)
+        page.keyboard.press("r")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'worse'")
+        page.keyboard.press("r")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"worse": [(1, "reject")]}
+        page.click("button.row:has(.id:text-is('worse'))")
+        assert page.locator("#segment-title .badge").first.inner_text() == "unchanged", "all was taken back"
+
+
+def test_an_accepted_edit_that_is_not_in_the_text_is_told_when_the_page_has_gone_on(
+    context: Any, tmp_path: Path
+) -> None:
+    given = "a big house stands there"
+    errors = [error(given, "big house", "mansion"), error(given, "big", "large")]
+    chain = edited(segment("s", "x", given), "a mansion stands there", *errors)
+    step = chain.steps[0]
+    edits = (step.edits[0], step.edits[1].model_copy(update={"outcome": "overlapping"}))
+    chain = chain.model_copy(update={"steps": (step.model_copy(update={"edits": edits}),)})
+    with reviewed(tmp_path, [chain, *varied()[:1]]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('s'))")
+        shown(page)
+        press(page, "a", "a")
+        wait_saved(page)
+        assert "isn't in the text" in page.inner_text("#offer")
+        until(page, "!isTooSoon()")
+        page.click("#offer button >> nth=0")
+        assert shown(page) == "s"
+        assert "accepted by ana · not in the text" in re.sub(r"\s+", " ", page.inner_text("#edits"))
+
+
 def test_another_window_does_not_change_the_current_edit(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, [three_edits()]) as server:
         page, other = opened(context, server.address), opened(context, server.address)
@@ -659,8 +696,7 @@ def test_an_edit_that_a_guard_refused_shows_no_judgement_of_the_others(context: 
         assert judged in page.inner_text("#now .detail")
         press(page, "3")
         assert page.locator("#now .detail .small").all_inner_texts() == [
-            "Not in the text: a guard refused it.",
-            "numbers: number 3 is not in the source",
+            "Not in the text: a guard refused it (numbers: number 3 is not in the source)."
         ]
 
 
@@ -756,6 +792,7 @@ def test_a_key_that_is_held_down_or_pressed_twice_takes_nothing_back(context: An
         page = opened(context, server.address)
         names = [shown(page)]
         for _ in range(2):  # the second segment is the last one: there is nothing to go on to
+            until(page, "!isTooSoon()")
             for _ in range(4):
                 page.keyboard.down("R")  # repeated, as a keyboard does
             page.keyboard.up("R")
@@ -1099,7 +1136,7 @@ def test_errors_that_were_found_and_not_fixed_are_told_at_first_sight(width: int
         page.wait_for_selector("html[data-ready]")
         page.evaluate("open(rows.find((row) => row.id === 'two'))")
         until(page, "document.querySelector('#segment-title .id').textContent === 'two'")
-        assert page.inner_text("#left") == ("1 error not fixed" if width == 390 else "1 error not fixed: alt")
+        assert page.inner_text("#left") == ("1 error not fixed" if width == 390 else "1 error not fixed: “alt”")
         assert page.locator("#not-fixed:visible").count() == (width > 390)
         page.click("#left")
         assert page.evaluate("document.activeElement.id") == "not-fixed"
@@ -1721,6 +1758,7 @@ def decide_segments(page: Any, count: int, *, on_phone: bool) -> tuple[int, floa
         )
         verdict = "accept" if taught.worth(new) >= taught.worth(old) else "reject"
         if on_phone:
+            until(page, "!isTooSoon()")
             page.tap(f"#now button.{verdict}")
         else:
             press(page, verdict[0])

@@ -526,9 +526,9 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
     printed = [line.removeprefix("mtagent:").strip() for line in calibrated.err.splitlines()]
     words = " ".join(enough["paragraphs"]).casefold()
     start = next(number for number, line in enumerate(printed) if line.startswith("what this gate does"))
-    for line in printed[start : start + 6]:
+    for line in printed[start : start + 7]:
         assert line.casefold() in words
-    assert printed[start + 5] == "your decisions are enough to show that the gate is better than keeping no edit"
+    assert printed[start + 6] == "your decisions are enough to show that the gate is better than keeping no edit"
 
 
 async def test_nobody_is_asked_for_more_decisions_or_a_next_run_where_every_edit_can_be_kept(tmp_path: Path) -> None:

@@ -527,7 +527,8 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
     if reused:
         yield (
             f"run {run.name!r}: {amounts.counted(reused, 'reply', 'replies')} came from the store and cost nothing "
-            "here; full costs, where they are shown, include those of other runs"
+            "here: other runs had asked the same, or this run itself; full costs, where they are shown, include what "
+            "other runs paid"
         )
     if run.review is not None and run.review.stale:
         stale = amounts.counted(run.review.stale, "decision")

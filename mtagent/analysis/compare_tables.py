@@ -465,7 +465,8 @@ def _review_table(run: str, review: ReviewSummary) -> Table:
         grouping = "" if group.grouping == "all" else group.grouping
         counts = (group.kept, group.kept_wanted, group.refused, group.refused_wanted)
         rows.append((grouping, group.name, str(group.edits), _percent(group.share), *map(str, counts)))
-    note = f"{counted(review.segments, 'segment')} decided on, {review.approved} of them approved"
+    note = "edits that have a place in the text; "
+    note += f"{counted(review.segments, 'segment')} decided on, {review.approved} of them approved"
     note += f", {review.own} with an own text; {review.characters:,} characters changed"
     if review.timed:
         mean = seconds(review.seconds / review.timed)

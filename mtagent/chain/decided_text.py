@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from mtagent.chain.guards import Damage, damages
 from mtagent.errors import ConfigError
 from mtagent.formats.segments import Result
-from mtagent.records import Chain, Edit, Stage, Step
+from mtagent.records import Chain, Edit, ErrorSpan, Stage, Step
 from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.text import alignment, edits, markup, scripts
 from mtagent.text.paragraphs import line_breaks
@@ -90,6 +90,33 @@ class Decided(NamedTuple):
             return False
         decisions = [edit.decision for edit in self.edits if edit.alone]
         return bool(decisions) and all(decisions)
+
+    @property
+    def is_found_right(self) -> bool:
+        """Whether a person accepted the text as a whole, or wrote it."""
+        return self.decision is not None and self.decision.verdict != "reject"
+
+    @property
+    def errors_left_by_step(self) -> tuple[tuple[ErrorSpan, ...], ...]:
+        """The errors that each step found and that the decided text still has.
+
+        A text that a person found right has none, and an edit that a person accepted has corrected its error.
+        """
+        if self.is_found_right:
+            return tuple(() for _ in self.chain.steps)
+        corrected = set[tuple[str, ...]]()
+        for row in self.edits:
+            if row.decision is not None and row.stands == "whole" and row.edit.span is not None:
+                corrected.add(row.edit.span.identity)
+        left = []
+        for errors in self.chain.errors_left_by_step(self.text):
+            left.append(tuple(error for error in errors if error.identity not in corrected))
+        return tuple(left)
+
+    @property
+    def errors_left(self) -> tuple[ErrorSpan, ...]:
+        """The errors of :attr:`errors_left_by_step`, of all steps."""
+        return tuple(error for errors in self.errors_left_by_step for error in errors)
 
     @property
     def reviewed_chain(self) -> Chain:

@@ -275,8 +275,7 @@ def _chain_text(result: Decided) -> str:
         f"given    {chain.given or ''}",
     ]
     decided_edits = iter(result.edits)
-    is_approved = result.decision is not None and result.decision.verdict != "reject"
-    for step, errors_left in zip(chain.steps, chain.errors_left_by_step(result.text), strict=True):
+    for step, errors_left in zip(chain.steps, result.errors_left_by_step, strict=True):
         lines.append(visible(f"{step.stage}: {step.verdict} ({step.reason})", one_line=True))
         for edit in step.edits:
             decided = next(decided_edits)
@@ -287,7 +286,7 @@ def _chain_text(result: Decided) -> str:
                 lines.append(visible(f"    {decided.decision.sentence}", one_line=True))
             if decided.remark:
                 lines.append(visible(f"    {decided.remark}", one_line=True))
-        for error in () if is_approved else errors_left:  # a person finds an approved text right
+        for error in errors_left:
             description = f"{error.severity} {error.category} {error.text!r}"
             if error.explanation:
                 description += f": {error.explanation}"

@@ -586,7 +586,7 @@ def export_decisions(store: Store, name: str, path: Path) -> TableExport:
     def table() -> Iterator[dict[str, object]]:
         nonlocal row_count, decision_count
         for position, result in run.segments():
-            if not (result.edits or result.decision or result.chain.errors_left):
+            if not (result.edits or result.decision or result.errors_left):
                 continue
             for cells in _table_rows(result, histories.get(position, ())):
                 row_count += 1
@@ -603,7 +603,7 @@ def _table_rows(result: Decided, history: Sequence[Decision]) -> Iterator[dict[s
     history = _about(result.chain, history)
     segment = result.chain.segment
     uncorrected = []
-    for error in sorted(result.chain.errors_left, key=lambda error: -severity_rank(error.severity)):
+    for error in sorted(result.errors_left, key=lambda error: -severity_rank(error.severity)):
         reason = f"not fixed: {error.severity} {error.category} {error.text!r}"
         if error.explanation:
             reason += f": {error.explanation}"

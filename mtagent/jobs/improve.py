@@ -215,9 +215,9 @@ def _why_unusable(segment: Segment, text: str, skip: Collection[str]) -> str | N
 def _errors_left(decided_run: DecidedRun) -> dict[str, tuple[ErrorSpan, ...]]:
     """By segment, the errors that were found and not fixed."""
     errors = {}
-    for chain in decided_run.chains(dialogues=False):
-        if chain.errors_left:
-            errors[chain.segment.id] = chain.errors_left
+    for _, result in decided_run.segments():
+        if result.errors_left:
+            errors[result.chain.segment.id] = result.errors_left
     return errors
 
 

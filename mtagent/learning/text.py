@@ -187,6 +187,13 @@ def meaning(effect: Effect) -> Iterator[str]:
     yield f"it keeps {kept} of all, and {good_kept} of the good ones"
     yield f"it refuses {harmful_refused} of the harmful ones"
     yield from verdict(effect, numbers=True)
+    if len(effect.alone) == 1 and effect.gate.value is not None:
+        (alone,) = effect.alone.values()
+        if alone.value is not None:
+            yield (
+                f"texts score {effect.gate.value:.2f} with this gate, and {alone.value:.2f} if the judge decides "
+                "alone, without learning"
+            )
 
 
 def outlook(effect: Effect, total: int) -> str:
@@ -292,7 +299,7 @@ def _learning_table(points: Sequence[LearningPoint], digits: int) -> Table:
 
 def _promises_table(gain: ExpectedGain) -> Table | None:
     """What ``--cautious`` can promise; ``None`` if nothing."""
-    rows, seen = [], None
+    rows, promises, seen = [], [], None
     for promise in _PROMISES:
         try:
             highest = gain.highest_chance_of_worse(promise)
@@ -300,12 +307,14 @@ def _promises_table(gain: ExpectedGain) -> Table | None:
             continue
         (point,) = (point for point in gain.cautious if point.chance_of_worse == highest)
         if point != seen:  # a laxer promise that keeps no more edits is not shown
+            promises.append(promise)
             rows.append((f"{promise:.0%}", f"{point.kept:.1%}", f"{highest:.0%}"))
         seen = point
     if not rows:
         return None
     head = ("worse at most", "edits kept", "chance of worse up to")
-    note = "worse at most: of the kept edits, at 90 % confidence; --cautious 0.2 promises 20%"
+    note = "worse at most: of the kept edits, at 90 % confidence; --cautious takes one of these shares, such as "
+    note += f"{promises[0]:g} for {rows[0][0]}"
     return Table("what --cautious can promise", head, tuple(rows), note, labels=0)
 
 

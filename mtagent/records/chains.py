@@ -462,18 +462,15 @@ class Step(Record):
     def not_fixed(self) -> tuple[ErrorSpan, ...]:
         """The errors by which the stage edited, or would have, for which no edit was applied."""
 
-        def key(error: ErrorSpan) -> tuple[str, ...]:  # places and suggestions may have been added to the edit's span
-            return error.text, error.category, error.severity, error.side, error.explanation or ""
-
         rating = self.rating("editor")
         errors = []
         if rating is not None and rating.errors:
             errors = [error for error in rating.errors if error.severity != "neutral"]
-        fixed = Counter(key(edit.span) for edit in self.edits if edit.span and edit.outcome == "applied")
+        fixed = Counter(edit.span.identity for edit in self.edits if edit.span and edit.outcome == "applied")
         left = []
         for error in errors:
-            fixed[key(error)] -= 1
-            if fixed[key(error)] < 0:
+            fixed[error.identity] -= 1
+            if fixed[error.identity] < 0:
                 left.append(error)
         return tuple(left)
 
@@ -613,8 +610,10 @@ class Chain(Record):
         for step in self.steps:
             errors_of_step = []
             for error in step.not_fixed:
-                # A later stage has removed the words, or added what was missing.
-                is_gone = (error.text in step.text) != (error.text in text)
+                if error.side == "translation":
+                    is_gone = error.text not in text
+                else:  # a later stage has added what was missing
+                    is_gone = error.text in text and error.text not in step.text
                 if not is_gone and (error.text, error.side) not in already_listed:
                     errors_of_step.append(error)
             already_listed.update((error.text, error.side) for error in errors_of_step)

@@ -109,6 +109,11 @@ class ErrorSpan(Record):
             raise ValueError(f"offsets {self.start}..{self.end} are not a span")
         return self
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells an error from others, also after the chain has added a place or a suggestion to it."""
+        return self.text, self.category, self.severity, self.side, self.explanation or ""
+
 
 RatingRole = Literal["triage", "editor", "before", "after", "try"]
 """Why the chain asked for a rating: to see whether a text needs work at all, to edit by it, or to judge the text before

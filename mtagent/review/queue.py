@@ -78,7 +78,8 @@ def doubts(chain: Chain) -> list[Doubt]:
             result.append(Doubt(f"{step.stage} failed", _FAILED_STEP))
         elif step.stage != "translate" and step.verdict in ("kept", "rejected"):
             result += _step_doubts(step)
-    severities = [error.severity for error in _errors_in(chain, chain.text)]
+    errors = (*chain.errors_left, *_errors_of_judges(chain, chain.text))
+    severities = [error.severity for error in errors]
     if severities:
         chance_of_none = math.prod(1 - _UNCORRECTED_ERROR[severity] for severity in severities)
         result.append(Doubt(_errors_in_words(severities), 1 - chance_of_none))
@@ -129,15 +130,16 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
     return tuple(differences)
 
 
-def _errors_in(chain: Chain, text: str) -> list[ErrorSpan]:
-    """The errors that are known to be in ``text``, which is made of the chain's last one."""
-    errors = list(chain.errors_left_in(text))
+def _errors_of_judges(chain: Chain, text: str) -> Iterator[ErrorSpan]:
+    """The errors that judges found in the chain's last text and no editor before, if ``text`` still has them."""
     last = chain.steps[-1] if chain.steps else None
     rating = last.rating("after") if last is not None and last.verdict == "kept" else None
-    if rating is not None:
-        texts = {error.text for error in errors}
-        errors += [error for error in rating.errors or () if error.text in text and error.text not in texts]
-    return [error for error in errors if error.severity != "neutral"]
+    if rating is None:
+        return
+    known = {error.text for error in chain.errors_left_in(text)}
+    for error in rating.errors or ():
+        if error.severity != "neutral" and error.text in text and error.text not in known:
+            yield error
 
 
 def _reasons(weighed: Sequence[tuple[float, Doubt]]) -> list[str]:
@@ -490,8 +492,9 @@ def segment_data(result: Decided) -> PlainData:
     tracked_pieces, is_tracked = tracked_as_decided(result)
     for piece, codes in zip(tracked_pieces, codes_of_pieces(tracked_pieces), strict=True):
         pieces.append((piece.text, piece.brought, piece.taken, _placed(piece.text, codes)))
-    is_approved = result.decision is not None and result.decision.verdict != "reject"
-    errors = [] if is_approved else _errors_in(chain, result.text)
+    errors = list(result.errors_left)
+    if not result.is_found_right:
+        errors += _errors_of_judges(chain, result.text)
     return {
         "chain": packed(chain),
         "pieces": pieces,
@@ -500,7 +503,7 @@ def segment_data(result: Decided) -> PlainData:
         "directions": [_direction(chain.segment.source_lang), _direction(language)],
         "judged": [opinion_of_step(step) for step in chain.steps],
         "errors_left": [packed_error(error, result.text) for error in errors],
-        "not_fixed": [len(errors_of_step) for errors_of_step in chain.errors_left_by_step(result.text)],
+        "not_fixed": [len(errors_of_step) for errors_of_step in result.errors_left_by_step],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": text_changes,
         "edits": edits,

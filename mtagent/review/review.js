@@ -134,11 +134,11 @@ function judge(verdict, whole = false) {
   }
   const left = edit !== null && row.decided !== "all";
   announce(`${name}: ${SAID[verdict]}`);
-  judgedAt = performance.now();
   chosen = left ? nextUndecided(segment, edit.number)?.number ?? null : null;
-  if (left) return show(segment);
-  goOn();
-  if (row !== current) return;
+  if (left) show(segment);
+  else goOn();
+  judgedAt = performance.now();
+  if (left || row !== current) return;
   chosen = edit?.number ?? null; // the end of the queue: what was decided stays the current one
   show(segment);
 }
@@ -233,10 +233,24 @@ function offer(words, buttons = []) {
   const place = byId("offer");
   if (place.contains(document.activeElement)) focusTitle(); // its buttons go
   delete place.dataset.told;
+  offerSeen = 0;
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
     buttonOf(() => { if (!isTooSoon()) { offer(""); action(); } }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
   ]), buttonOf(() => offer(""), { class: "quiet", "aria-label": "Close" }, "✕"));
+}
+
+let offerSeen = 0; // on how many segments
+
+/** Another segment is opened: an offer stays for one more, what was told goes. */
+function leaveOffer() {
+  offerSeen += 1;
+  if (byId("offer").dataset.told || offerSeen > 1) offer("");
+}
+
+/** Tell that a segment is not done yet, though each of its edits was decided on. */
+function offerMissing(row) {
+  offer(`An accepted edit of segment ${nameOf(row)} isn't in the text, because another edit has changed its place. `, [["Look at it", () => open(row)]]);
 }
 
 /** Say why a key did nothing, until another segment is opened; an offer stays where it is. */
@@ -270,17 +284,24 @@ function offerAlike(row) {
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
     if (entries.length === 0) return notice("These segments have been decided meanwhile");
     await showTogether(await decideTogether(entries, announce), "decided the same way");
+    const next = nextRow();
+    if (current?.decided === "all" && next) open(next, { focus: true });
   };
   const [has, them] = others.length === 1 ? ["has", "it"] : ["have", "them"];
   offer(`${counted(others.length, "more segment")} ${has} the source and the edits of ${nameOf(row)}: `, [[`Decide ${them} the same way `, () => alike?.(), "s"]]);
 }
 
-/** On to the next undecided segment, or to the first one if rows were added meanwhile. */
-function goOn() {
-  if (current?.decided === "all") offerAlike(current);
+/** The next segment to decide, or the first one if rows were added meanwhile. */
+function nextRow() {
   const place = hasNewRows && state.sort === "worth" ? -1 : matching.indexOf(current);
   hasNewRows = false;
-  const next = matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
+  return matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
+}
+
+/** On to the next segment to decide. */
+function goOn() {
+  if (current?.decided === "all") offerAlike(current);
+  const next = nextRow();
   if (next) open(next, { focus: true });
   else notice(isComplete ? "All segments of this queue are decided" : "All segments that were read are decided; more are on the way");
 }
@@ -378,7 +399,7 @@ async function open(row, { focus = false } = {}) {
     keepDraft(current, writtenText());
     writing = null;
   }
-  if (row !== current && byId("offer").dataset.told) offer("");
+  if (row !== current) leaveOffer();
   [current, chosen, readable, view, judgedAt] = [row, null, null, "changes", 0];
   byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
@@ -416,7 +437,9 @@ const [list, pages, search] = ["list", "pages", "filter-q"].map(byId);
 let listPage = -1;
 
 /** Why a segment is worth a look, until it is decided. */
-const reasonsOf = (row) => (row.decided === "all" ? [] : row.why);
+const reasonsOf = (row) => (row.decided === "no" ? row.why : []);
+/** What became of a segment: in the run, and after decisions in the decided text. */
+const stateOf = (row) => (row.decided === "no" ? row.state[0] : row.text === (row.given ?? "") ? "unchanged" : "changed");
 
 function listed(row) {
   const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
@@ -428,7 +451,7 @@ function listed(row) {
     choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
     element("span", { class: "id", dir: "auto" }, nameOf(row)),
     element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict ?? "mixed"}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
-    element("span", { class: "hint", dir: "auto" }, reasonsOf(row)[0] ?? STATES[row.state[0]] ?? row.state[0]),
+    element("span", { class: "hint", dir: "auto" }, reasonsOf(row)[0] ?? STATES[stateOf(row)] ?? stateOf(row)),
     element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, beginning(row.text, EXCERPT, row.text_codes)),
   ));
 }
@@ -487,7 +510,7 @@ async function readRanks() {
   change({});
 }
 
-const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? decidedValues(row) : row[name]);
+const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? decidedValues(row) : name === "state" ? [stateOf(row)] : row[name]);
 const decidedValues = (row) => (row.decided === "all" ? ["all"] : ["open", row.decided]);
 
 function change(changes) {
@@ -803,6 +826,7 @@ for (const button of byId("actions").querySelectorAll("[data-key]")) {
 byId("keys").addEventListener("click", ACTIONS["?"]);
 byId("left").addEventListener("click", goToErrorsLeft);
 byId("gate").addEventListener("toggle", showGates);
+byId("queue").addEventListener("toggle", () => list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }));
 byId("letters").checked = localStorage.getItem("letters") !== "off";
 byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));
 byId("filters").addEventListener("submit", (event) => event.preventDefault());

@@ -130,7 +130,10 @@ async function send() {
       written.set(key, made);
       for (const other of unsaved()) if (other.undoes === key) other.withdraws = made;
       for (const other of others()) [other.version, other.seen] = [segment.version, segment.seen];
+      const row = byKey.get(keyOf(entry));
+      const wasDone = row.decided === "all";
       saved(take(segment));
+      if (wasDone && row.decided === "some") offerMissing(row);
     } catch (error) {
       if (!(error instanceof Refusal)) {
         sending = false;

@@ -46,7 +46,7 @@ function show(segment) {
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
   byId("segment-title").replaceChildren(element(
     "span", {}, element("span", { class: "wide" }, "Segment "), element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
-    badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"),
+    badge(STATES[stateOf(row)] ?? stateOf(row), { changed: "kept", failed: "failed" }[stateOf(row)] ?? "rejected"),
   ));
   const reasons = reasonsOf(row);
   const why = reasons.length > 0 ? `Worth a look: ${reasons.join("; ")}` : "";
@@ -282,6 +282,7 @@ function inWords(segment, edit, item) {
   const replacer = replacerOf(segment, item);
   if (replacer) return `Edit ${replacer} has replaced its words.`;
   if (item.decision) return isIn(item) ? "In the text." : "Not in the text.";
+  if (edit.outcome === "refused" && edit.detail) return `Not in the text: a guard refused it (${edit.detail}).`;
   return IN_WORDS[edit.outcome] ?? edit.outcome;
 }
 
@@ -290,7 +291,8 @@ function nowPart(segment, about) {
   const { step, edit, judged } = editsOf(segment)[about.number - 1];
   const error = errorOf(step, edit);
   const wasJudged = edit.outcome === (step.verdict === "kept" ? "applied" : "rejected"); // not if a guard refused it before
-  const isSaid = edit.outcome === "rejected" && judged !== "" && step.edits.length === 1; // the step was judged for this edit alone
+  const isRejectionSaid = edit.outcome === "rejected" && wasJudged && judged !== "";
+  const isSaid = isIn(about) || ["refused", "overlapping"].includes(edit.outcome) || isRejectionSaid; // by the sentence above
   const isAbsent = !isIn(about) && edit.outcome !== "unchanged";
   return element(
     "section", { id: "now", class: isAbsent ? "now absent" : "now", "aria-label": "Current edit" },
@@ -340,8 +342,12 @@ function showErrorsLeft(segment) {
   const [first, ...others] = segment.errors_left;
   byId("left").hidden = !first || writing !== null;
   if (!first) return;
-  const words = first.text === "" ? categoryInWords(first.category) : quoted(first.text, first.side ? segment.chain.source_lang : segment.chain.target_lang);
-  byId("left").replaceChildren(`${counted(others.length + 1, "error")} not fixed`, element("span", { class: "wide" }, ": ", words, others.length > 0 && ", …"));
+  const language = first.side ? segment.chain.source_lang : segment.chain.target_lang;
+  const words = first.text === "" ? [categoryInWords(first.category)] : ["“", quoted(first.text, language), "”"];
+  byId("left").replaceChildren(
+    `${counted(others.length + 1, "error")} not fixed`,
+    element("span", { class: "wide" }, ": ", ...words, others.length > 0 && ", …"),
+  );
 }
 
 /** Go to the list of errors that were found and not fixed. */
@@ -355,13 +361,15 @@ const stageOf = (step) => STAGES[step.stage] ?? step.stage;
 /** An edit in few words, which make it the current one. */
 function editLine(segment, { step, edit, item }, about) {
   const error = errorOf(step, edit);
-  const state = item.decision ? decidedBadge(item.decision) : !isIn(item) && element("span", { class: "outcome" }, OUTCOMES[edit.outcome] ?? edit.outcome);
+  const outcome = element("span", { class: "outcome" }, item.decision ? "not in the text" : OUTCOMES[edit.outcome] ?? edit.outcome);
+  const isMissing = !isIn(item) && item.decision?.verdict !== "reject";
+  const state = [decidedBadge(item.decision), item.decision && isMissing && " · ", isMissing && outcome].filter(present);
   return element("li", { value: item.number }, buttonOf(
     () => choose(segment, item.number), { class: "card", disabled: !item.alone, "aria-current": item === about && "true", "data-focus": `edit-${item.number}` },
     element("span", { class: "number" }, String(item.number)),
     element("span", { class: "text brief", lang: segment.chain.target_lang, dir: segment.directions[1] },
       briefNodes(edit, item, BRIEF)),
-    element("span", { class: "about-edit" }, error && categoryInWords(error.category), error && state && " · ", state),
+    element("span", { class: "about-edit" }, error && categoryInWords(error.category), error && state.some(Boolean) && " · ", ...state),
   ));
 }
 

@@ -142,7 +142,7 @@ function errorItem(error, segment, category = error.category) {
     badge(error.severity, error.severity), " ", category,
     error.side === "omission" && " (missing from the translation)", error.side === "source" && " (in the source)",
     error.text !== "" && [": ", quoted(error.text, error.side ? segment.source_lang : segment.target_lang)],
-    error.suggestion !== undefined && (error.suggestion === "" ? " → delete" : [" → ", quoted(error.suggestion, segment.target_lang)]),
+    error.suggestion !== undefined && (error.suggestion === "" ? " → (delete it)" : [" → ", quoted(error.suggestion, segment.target_lang)]),
     error.explanation !== undefined && [" – ", element("span", { dir: "auto" }, error.explanation)],
   );
 }
