@@ -659,6 +659,30 @@ def test_another_window_does_not_change_the_current_edit(context: Any, tmp_path:
         assert page.inner_text("#target") == "Edit 1 of 3"
 
 
+def test_a_segment_that_is_left_while_it_is_read_again_does_not_choose_the_edit_of_the_next_one(
+    context: Any, tmp_path: Path
+) -> None:
+    first, second = three_edits(), three_edits()
+    second = second.model_copy(update={"segment": second.segment.model_copy(update={"id": "t"})})
+    with reviewed(tmp_path, [first, second]) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.wait_for_load_state("networkidle")
+        press(page, "3")
+        held = list[Any]()
+        page.route(re.compile("/api/segments/0/0$"), lambda route: held.append(route))
+        press(other, "a")
+        wait_saved(other)
+        while not held:
+            page.wait_for_timeout(50)
+        press(page, "j")
+        assert (shown(page), page.inner_text("#target")) == ("t", "Edit 1 of 3")
+        held[0].continue_()
+        until(page, "document.querySelector('.row .mark').textContent.includes('in part')")
+        press(page, "r")
+        wait_saved(page)
+        assert decisions(tmp_path)["t"] == [(1, "reject")]
+
+
 def test_a_text_is_kept_from_the_first_letter_on_and_after_it_was_taken_back(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, [three_edits()]) as server:
         page = opened(context, server.address)

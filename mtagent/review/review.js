@@ -700,7 +700,8 @@ async function poll() {
         const shownEdit = shownSegment && target(shownSegment);
         details.delete(keyOf(row));
         const newest = await fetched(row);
-        if (shownEdit && !newest.decision) chosen ??= shownEdit.number; // the next key is for what is on the screen
+        // The next key is for what is on the screen, which may be another segment by now.
+        if (shownEdit && row === current && !newest.decision) chosen ??= shownEdit.number;
         refresh(row);
         if (row === current) announce("This segment was decided on in another window");
       }
