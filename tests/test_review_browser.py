@@ -626,6 +626,28 @@ def test_a_key_that_bounces_does_not_decide_on_the_next_segment(context: Any, tm
         assert page.locator("#segment-title .badge").first.inner_text() == "unchanged", "all was taken back"
 
 
+def test_a_key_that_bounces_takes_a_decision_back_once(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "r", "1")
+        until(page, "!isTooSoon()")
+        page.keyboard.press("r")
+        page.keyboard.press("r")  # at once
+        wait_saved(page)
+        assert decisions(tmp_path) == {"s": [(1, "reject"), (1, "undecided")]}
+
+
+def test_after_undo_the_edit_whose_decision_was_undone_is_the_current_one(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "2", "r", "u")
+        wait_saved(page)
+        assert page.inner_text("#target") == "Edit 2 of 3"
+        press(page, "a")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"s": [(2, "reject"), (2, "undecided"), (2, "accept")]}
+
+
 def test_an_accepted_edit_that_is_not_in_the_text_is_told_when_the_page_has_gone_on(
     context: Any, tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ async function undo() {
   if (last.together) return undoTogether(last.together);
   const { row, edit, former, key } = last;
   if (row !== current) await open(row);
+  if (row === current) chosen = edit; // the next key is for what is decided anew
   announce(`Undone on segment ${nameOf(row)}`);
   const wanted = conflicts.get(keyOf(row));
   if (wanted?.some((entry) => entry.key === key)) { // it was never saved
@@ -122,6 +123,7 @@ function judge(verdict, whole = false) {
   if ((edit ?? segment).decision?.verdict === verdict) {
     chosen = edit?.number ?? null; // it stays the current one
     decide(row, segment, edit?.number ?? null, "undecided");
+    judgedAt = performance.now();
     return announce(`${name}: decision taken back`);
   }
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
