@@ -1590,6 +1590,30 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         assert state(tmp_path, "b") == [None, "reject", "accept"]
 
 
+@pytest.mark.parametrize("leave", ["closed", "undone", "two segments on"])
+def test_segments_are_not_decided_the_same_way_when_that_is_not_offered_any_more(
+    leave: str, context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    names = ["a", "b", "c"]
+    same = [edited(segment(name, "x", given), "Die Ufer ist alt und groß.", *errors) for name in names]
+    with reviewed(tmp_path, same) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('a'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'a'")
+        press(page, "r", "a")
+        until(page, "!document.getElementById('offer').hidden")
+        if leave == "closed":
+            page.click("#offer button[aria-label=Close]")
+        else:
+            press(page, *{"undone": "u", "two segments on": "jj"}[leave])
+        press(page, "s")
+        until(page, "document.getElementById('offer').textContent.includes('Nothing is offered')")
+        wait_saved(page)
+        assert set(decisions(tmp_path)) == {"a"}
+
+
 def test_a_text_is_not_offered_for_the_same_source_in_another_language(context: Any, tmp_path: Path) -> None:
     chains = [Chain(segment=segment(language, "OK", "OK", target_lang=language), steps=()) for language in ("de", "fr")]
     with reviewed(tmp_path, [*chains, Chain(segment=segment("more", "OK", "OK"), steps=())]) as server:
