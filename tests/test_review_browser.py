@@ -626,6 +626,28 @@ def test_a_key_that_bounces_does_not_decide_on_the_next_segment(context: Any, tm
         assert page.locator("#segment-title .badge").first.inner_text() == "unchanged", "all was taken back"
 
 
+def test_a_key_that_bounces_takes_a_decision_back_once(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "r", "1")
+        until(page, "!isTooSoon()")
+        page.keyboard.press("r")
+        page.keyboard.press("r")  # at once
+        wait_saved(page)
+        assert decisions(tmp_path) == {"s": [(1, "reject"), (1, "undecided")]}
+
+
+def test_after_undo_the_edit_whose_decision_was_undone_is_the_current_one(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, [three_edits()]) as server:
+        page = opened(context, server.address)
+        press(page, "2", "r", "u")
+        wait_saved(page)
+        assert page.inner_text("#target") == "Edit 2 of 3"
+        press(page, "a")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"s": [(2, "reject"), (2, "undecided"), (2, "accept")]}
+
+
 def test_an_accepted_edit_that_is_not_in_the_text_is_told_when_the_page_has_gone_on(
     context: Any, tmp_path: Path
 ) -> None:
@@ -657,6 +679,30 @@ def test_another_window_does_not_change_the_current_edit(context: Any, tmp_path:
         wait_saved(other)
         until(page, "document.getElementById('live').textContent.includes('another window')")
         assert page.inner_text("#target") == "Edit 1 of 3"
+
+
+def test_a_segment_that_is_left_while_it_is_read_again_does_not_choose_the_edit_of_the_next_one(
+    context: Any, tmp_path: Path
+) -> None:
+    first, second = three_edits(), three_edits()
+    second = second.model_copy(update={"segment": second.segment.model_copy(update={"id": "t"})})
+    with reviewed(tmp_path, [first, second]) as server:
+        page, other = opened(context, server.address), opened(context, server.address)
+        page.wait_for_load_state("networkidle")
+        press(page, "3")
+        held = list[Any]()
+        page.route(re.compile("/api/segments/0/0$"), lambda route: held.append(route))
+        press(other, "a")
+        wait_saved(other)
+        while not held:
+            page.wait_for_timeout(50)
+        press(page, "j")
+        assert (shown(page), page.inner_text("#target")) == ("t", "Edit 1 of 3")
+        held[0].continue_()
+        until(page, "document.querySelector('.row .mark').textContent.includes('in part')")
+        press(page, "r")
+        wait_saved(page)
+        assert decisions(tmp_path)["t"] == [(1, "reject")]
 
 
 def test_a_text_is_kept_from_the_first_letter_on_and_after_it_was_taken_back(context: Any, tmp_path: Path) -> None:
@@ -1542,6 +1588,30 @@ def test_segments_with_the_same_source_and_edits_are_decided_the_same_way_if_wis
         until(page, "document.getElementById('offer').textContent.includes('undone')")
         assert state(tmp_path, "a") == state(tmp_path, "c") == [None, None, None]
         assert state(tmp_path, "b") == [None, "reject", "accept"]
+
+
+@pytest.mark.parametrize("leave", ["closed", "undone", "two segments on"])
+def test_segments_are_not_decided_the_same_way_when_that_is_not_offered_any_more(
+    leave: str, context: Any, tmp_path: Path
+) -> None:
+    given = "Die Bank ist alt und gross."
+    errors = (error(given, "Bank", "Ufer"), error(given, "gross", "groß"))
+    names = ["a", "b", "c"]
+    same = [edited(segment(name, "x", given), "Die Ufer ist alt und groß.", *errors) for name in names]
+    with reviewed(tmp_path, same) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('a'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'a'")
+        press(page, "r", "a")
+        until(page, "!document.getElementById('offer').hidden")
+        if leave == "closed":
+            page.click("#offer button[aria-label=Close]")
+        else:
+            press(page, *{"undone": "u", "two segments on": "jj"}[leave])
+        press(page, "s")
+        until(page, "document.getElementById('offer').textContent.includes('Nothing is offered')")
+        wait_saved(page)
+        assert set(decisions(tmp_path)) == {"a"}
 
 
 def test_a_text_is_not_offered_for_the_same_source_in_another_language(context: Any, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ function decide(row, segment, edit, verdict, text) {
 
 /** Show a decision, and save it. */
 function enqueue(row, segment, decision) {
+  if (alike?.row === row) offer(""); // it is not decided in that way any more
   const seconds = Math.round(performance.now() - shownSince) / 1000;
   pending.push({ run: row.run, position: row.position, version: row.version, seen: row.seen, seconds, ...decision });
   shownSince = performance.now();
@@ -84,6 +85,7 @@ async function undo() {
   if (last.together) return undoTogether(last.together);
   const { row, edit, former, key } = last;
   if (row !== current) await open(row);
+  if (row === current) chosen = edit; // the next key is for what is decided anew
   announce(`Undone on segment ${nameOf(row)}`);
   const wanted = conflicts.get(keyOf(row));
   if (wanted?.some((entry) => entry.key === key)) { // it was never saved
@@ -122,6 +124,7 @@ function judge(verdict, whole = false) {
   if ((edit ?? segment).decision?.verdict === verdict) {
     chosen = edit?.number ?? null; // it stays the current one
     decide(row, segment, edit?.number ?? null, "undecided");
+    judgedAt = performance.now();
     return announce(`${name}: decision taken back`);
   }
   if (edit === null && verdict === "reject" && segment.edits.length === 0 && !segment.only_whole) return notice("There is no edit to take back");
@@ -233,7 +236,7 @@ function offer(words, buttons = []) {
   const place = byId("offer");
   if (place.contains(document.activeElement)) focusTitle(); // its buttons go
   delete place.dataset.told;
-  offerSeen = 0;
+  [offerSeen, alike] = [0, null];
   place.hidden = words === "";
   place.replaceChildren(words, ...(buttons || []).flatMap(([label, action, key]) => [
     buttonOf(() => { if (!isTooSoon()) { offer(""); action(); } }, { class: "quiet" }, label, key ? element("kbd", {}, key) : ""), " ",
@@ -261,7 +264,7 @@ function notice(words) {
   place.dataset.told = "yes";
 }
 
-let alike = null; // what the key "s" does
+let alike = null; // what the key "s" does, and the segment that others are decided like
 
 /** Offer to decide other segments with the same source and the same edits as ``row`` has been decided. */
 function offerAlike(row) {
@@ -269,7 +272,6 @@ function offerAlike(row) {
   const others = rows.filter((other) => other !== row && other.source === row.source && other.decided === "no" &&
     other.target_lang === row.target_lang && other.given === row.given && JSON.stringify(other.proposed) === proposed);
   const segment = details.get(keyOf(row));
-  alike = null;
   if (others.length === 0 || !segment?.edits) {
     offer("");
     return;
@@ -279,8 +281,7 @@ function offerAlike(row) {
   // A rejection hides the decisions about edits that are older; all other decisions about the whole come last.
   if (segment.decision?.verdict === "reject") decisions.unshift(same(null, segment.decision));
   else if (segment.decision) decisions.push(same(null, segment.decision));
-  alike = async () => {
-    alike = null;
+  const act = async () => {
     const entries = others.filter((other) => other.decided === "no").map((other) => ({ row: other, decisions }));
     if (entries.length === 0) return notice("These segments have been decided meanwhile");
     await showTogether(await decideTogether(entries, announce), "decided the same way");
@@ -288,7 +289,16 @@ function offerAlike(row) {
     if (current?.decided === "all" && next) open(next, { focus: true });
   };
   const [has, them] = others.length === 1 ? ["has", "it"] : ["have", "them"];
-  offer(`${counted(others.length, "more segment")} ${has} the source and the edits of ${nameOf(row)}: `, [[`Decide ${them} the same way `, () => alike?.(), "s"]]);
+  offer(`${counted(others.length, "more segment")} ${has} the source and the edits of ${nameOf(row)}: `, [[`Decide ${them} the same way `, act, "s"]]);
+  alike = { row, act };
+}
+
+/** Decide other segments as one has been, if that is offered. */
+function decideAlike() {
+  if (!alike) return notice("Nothing is offered to be decided the same way");
+  const { act } = alike;
+  offer("");
+  act();
 }
 
 /** The next segment to decide, or the first one if rows were added meanwhile. */
@@ -627,7 +637,7 @@ function stepEdit(by) {
 const ACTIONS = {
   a: () => judge("accept"), r: () => judge("reject"), A: () => judge("accept", true), R: () => judge("reject", true), e: write, u: undo,
   j: () => step(1), k: () => step(-1), n: () => stepEdit(1), p: () => stepEdit(-1),
-  b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), s: () => alike?.(), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
+  b: () => showView(Object.keys(VIEWS).at((Object.keys(VIEWS).indexOf(view) + 1) % 3)), s: decideAlike, "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
 };
 
 /** What a key means: with Caps Lock, and where the keyboard writes another script, what it means without. */
@@ -700,7 +710,8 @@ async function poll() {
         const shownEdit = shownSegment && target(shownSegment);
         details.delete(keyOf(row));
         const newest = await fetched(row);
-        if (shownEdit && !newest.decision) chosen ??= shownEdit.number; // the next key is for what is on the screen
+        // The next key is for what is on the screen, which may be another segment by now.
+        if (shownEdit && row === current && !newest.decision) chosen ??= shownEdit.number;
         refresh(row);
         if (row === current) announce("This segment was decided on in another window");
       }
