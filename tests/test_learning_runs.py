@@ -102,9 +102,10 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     assert (
         done.err.splitlines()[0] == "mtagent: learning from 60 of the 60 edited texts of run first, those with a label"
     )
-    never, always, next_command = done.err.splitlines()[-3:]
+    never, always, alone, next_command = done.err.splitlines()[-4:]
     assert never.startswith("  the gate is better than keeping no edit (+")
     assert always.startswith("  the gate is better than keeping every edit (+")
+    assert alone.endswith("if the judge decides alone, without learning")
     assert next_command == (
         "mtagent: next, repeat the command that made first, with --calibration gate.json and another -o"
     )
