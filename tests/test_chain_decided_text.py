@@ -169,6 +169,15 @@ def test_an_accepted_edit_corrects_its_error_and_not_another_one_that_reads_the_
     assert [len(decided(neither, history).errors_left) for history in left] == [2, 1, 1, 1]
 
 
+def test_errors_without_words_that_two_steps_found_are_two_errors() -> None:
+    given = "the bank"
+    stiff, dated = (
+        ErrorSpan(text="", category="style", severity="major", explanation=reason) for reason in ("stiff", "dated")
+    )
+    result = decided(chain_of(given, found(given, [stiff]), found(given, [stiff, dated])), ())
+    assert [error.explanation for error in result.errors_left] == ["stiff", "dated"]
+
+
 QUOTED = 'Dijo "sí" al plan.'
 
 

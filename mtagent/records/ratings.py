@@ -114,6 +114,11 @@ class ErrorSpan(Record):
         """What tells an error from others, also after the chain has added a place or a suggestion to it."""
         return self.text, self.category, self.severity, self.side, self.explanation or ""
 
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """By what two stages find the same error, if they call it differently: its words, if it marks any."""
+        return (self.text, self.side) if self.text else self.identity
+
 
 RatingRole = Literal["triage", "editor", "before", "after", "try"]
 """Why the chain asked for a rating: to see whether a text needs work at all, to edit by it, or to judge the text before
