@@ -35,7 +35,7 @@ from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import environment, run
-from tests.report_runs import edited, error, save, segment, varied
+from tests.report_runs import edited, error, rating, save, segment, varied
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
@@ -348,6 +348,20 @@ async def test_the_errors_that_the_decided_text_still_has_are_named(tmp_path: Pa
     assert shown["not_fixed"] == [1]
     assert "1 major error not fixed" in row["why"]
     assert approved["errors_left"] == []  # a person finds the text right
+
+
+async def test_what_the_last_judge_finds_missing_is_named(tmp_path: Path) -> None:
+    given = "Die Bank ist alt."
+    chain = edited(segment("s", "The bank of the river is old.", given), "Das Ufer ist alt.")
+    missing = error("of the river", "of the river", category="accuracy/omission", side="omission")
+    step = chain.steps[0].model_copy(update={"ratings": (rating(-3, missing, role="after"),)})
+    chain = chain.model_copy(update={"steps": (step,)})
+    with Store(save(tmp_path, "run", [chain], logged=False)) as store:
+        async with asking(store) as client:
+            (row,) = ReviewQueue(store, ["run"]).rows(0, -1)
+            shown = (await client.get("/api/segments/0/0")).json()
+    assert [left["text"] for left in shown["errors_left"]] == ["of the river"]
+    assert "1 major error not fixed" in row["why"]
 
 
 # --- the queue

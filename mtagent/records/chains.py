@@ -610,11 +610,7 @@ class Chain(Record):
         for step in self.steps:
             errors_of_step = []
             for error in step.not_fixed:
-                if error.side == "translation":
-                    is_gone = error.text not in text
-                else:  # a later stage has added what was missing
-                    is_gone = error.text in text and error.text not in step.text
-                if not is_gone and error.subject not in already_listed:
+                if error.is_in(text, step.text) and error.subject not in already_listed:
                     errors_of_step.append(error)
             already_listed.update(error.subject for error in errors_of_step)
             left.append(tuple(errors_of_step))

@@ -136,9 +136,9 @@ def _errors_of_judges(chain: Chain, text: str) -> Iterator[ErrorSpan]:
     rating = last.rating("after") if last is not None and last.verdict == "kept" else None
     if rating is None:
         return
-    known = {error.text for error in chain.errors_left_in(text)}
+    known = {error.subject for error in chain.errors_left_in(text)}
     for error in rating.errors or ():
-        if error.severity != "neutral" and error.text in text and error.text not in known:
+        if error.severity != "neutral" and error.is_in(text, last.text) and error.subject not in known:
             yield error
 
 
