@@ -575,6 +575,29 @@ async def test_nobody_is_asked_for_more_decisions_or_a_next_run_where_every_edit
     assert [line.casefold() for line in printed[-2:]] == [outlook.casefold(), advice.casefold()]
 
 
+def test_decisions_on_two_documents_do_not_show_that_a_run_needs_no_gate(tmp_path: Path) -> None:
+    chains = []
+    for number in range(40):
+        difference = (3.0 if number % 2 else -3.0) + number % 7 / 10
+        chain = judged(f"{number}", 0, difference, kept=True)
+        judgement = Judgement(judge="judge", signature="judge|v:1", before=0, after=difference)
+        step = chain.steps[0].model_copy(update={"cause": DecidedCause(kind="scores", judgements=(judgement,))})
+        more = {"source": f"source {number}", "document": f"document {number % 2}"}
+        chains.append(Chain(segment=chain.segment.model_copy(update=more), steps=(step,)))
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        queue = ReviewQueue(store, ["run"])
+        for position in range(40):
+            result, version = queue.segment(0, position)
+            verdict = Decision(segment="", edit=1, verdict="accept" if position % 2 else "reject")
+            queue.decide(0, position, verdict, version=version, seen=fingerprint(result.chain))
+        (found,) = queue.gates(store)
+    words = " ".join(found["paragraphs"])
+    assert "0.50 if the judge decides alone" in words
+    assert "The edits come from too few documents" in words
+    assert "200 decided edited texts are recommended; these do not show that the gate is better" in words
+    assert "needs no gate" not in words
+
+
 async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(
     tmp_path: Path,
 ) -> None:
