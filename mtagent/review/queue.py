@@ -132,9 +132,11 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
 
 def _errors_of_judges(chain: Chain, text: str) -> Iterator[ErrorSpan]:
     """The errors that judges found in the chain's last text and no editor before, if ``text`` still has them."""
-    last = chain.steps[-1] if chain.steps else None
-    rating = last.rating("after") if last is not None and last.verdict == "kept" else None
-    if rating is None:
+    if not chain.steps:
+        return
+    last = chain.steps[-1]
+    rating = last.rating("after")
+    if rating is None or last.verdict != "kept":
         return
     known = {error.subject for error in chain.errors_left_in(text)}
     for error in rating.errors or ():
