@@ -145,6 +145,15 @@ def test_an_accepted_edit_goes_before_one_that_covers_its_place() -> None:
     assert result.remarks == ("edit 1: isn't in the text: another edit has changed its place",)
 
 
+def test_a_later_edit_does_not_change_words_of_an_own_text_that_the_machine_has_as_well() -> None:
+    given = "a big home stands"
+    first = step("postedit", given, edit(given, "big home", "huge home"))
+    second = step("proofread", first.text, edit(first.text, "home", "flat"))
+    result = decided(chain_of(given, first, second), [say("text", 1, "tall home")])
+    assert result.text == "a tall home stands"
+    assert result.remarks == ("edit 2: isn't in the text: another edit has changed its place",)
+
+
 def found(before: str, errors: Sequence[ErrorSpan], *changes: Edit) -> Step:
     """A post-edit by errors that an editor found."""
     ratings = (Rating(evaluator="editor", role="editor", score=-5, errors=tuple(errors)),)

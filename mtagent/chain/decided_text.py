@@ -589,7 +589,12 @@ def _placed(change: _Change, shifts: tuple[int, int], *, is_wanted: bool) -> _Pl
 
 
 def _narrowed(region: _Region, machine: str, people: str) -> _Region:
-    """``region`` without the words at its start and its end that both texts have."""
+    """``region`` without the words at its start and its end that both texts have.
+
+    Words that people wanted stay in it: no later edit of the machine changes them.
+    """
+    if region.is_wanted:
+        return region
     ours, theirs = _tokens(machine[region.start : region.end]), _tokens(people[region.at : region.to])
     first, last = 0, -1
     most = min(len(ours), len(theirs))
