@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mtagent.chain.decided_text import checked, decided, numbered
 from mtagent.chain.guards import GUARDS
 from mtagent.errors import ConfigError
-from mtagent.records import Chain, Edit, Outcome, Segment, Stage, Step
+from mtagent.records import Chain, Edit, ErrorSpan, Outcome, Rating, Segment, Stage, Step
 from mtagent.records.decisions import Decision, latest
 from mtagent.text import edits
 
@@ -143,6 +143,48 @@ def test_an_accepted_edit_goes_before_one_that_covers_its_place() -> None:
     assert result.text == "a large house"
     assert [row.stands for row in result.edits] == ["no", "whole"]
     assert result.remarks == ("edit 1: isn't in the text: another edit has changed its place",)
+
+
+def test_a_later_edit_does_not_change_words_of_an_own_text_that_the_machine_has_as_well() -> None:
+    given = "a big home stands"
+    first = step("postedit", given, edit(given, "big home", "huge home"))
+    second = step("proofread", first.text, edit(first.text, "home", "flat"))
+    result = decided(chain_of(given, first, second), [say("text", 1, "tall home")])
+    assert result.text == "a tall home stands"
+    assert result.remarks == ("edit 2: isn't in the text: another edit has changed its place",)
+
+
+def found(before: str, errors: Sequence[ErrorSpan], *changes: Edit) -> Step:
+    """A post-edit by errors that an editor found."""
+    ratings = (Rating(evaluator="editor", role="editor", score=-5, errors=tuple(errors)),)
+    return step("postedit", before, *changes).model_copy(update={"ratings": ratings})
+
+
+def test_an_accepted_edit_corrects_its_error_and_not_another_one_that_reads_the_same() -> None:
+    given = "the bank and the bank"
+    span = ErrorSpan(text="bank", category="accuracy", severity="major", suggestion="shore")
+    made = edit(given, "bank", "shore").model_copy(update={"span": span})
+    refused = Edit(old="bank", new="shore", start=17, end=21, outcome="refused", span=span)
+    left = {
+        (): ["bank"],
+        (say("accept", 1),): ["bank"],
+        (say("accept", 1), say("reject", 2)): ["bank"],
+        (say("accept", 2),): [],
+    }
+    both = chain_of(given, found(given, [span, span], made, refused))
+    for history, texts in left.items():
+        assert [error.text for error in decided(both, history).errors_left] == texts
+    neither = chain_of(given, found(given, [span, span], made.model_copy(update={"outcome": "refused"}), refused))
+    assert [len(decided(neither, history).errors_left) for history in left] == [2, 1, 1, 1]
+
+
+def test_errors_without_words_that_two_steps_found_are_two_errors() -> None:
+    given = "the bank"
+    stiff, dated = (
+        ErrorSpan(text="", category="style", severity="major", explanation=reason) for reason in ("stiff", "dated")
+    )
+    result = decided(chain_of(given, found(given, [stiff]), found(given, [stiff, dated])), ())
+    assert [error.explanation for error in result.errors_left] == ["stiff", "dated"]
 
 
 QUOTED = 'Dijo "sí" al plan.'

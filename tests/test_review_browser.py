@@ -626,7 +626,7 @@ def test_a_key_that_bounces_does_not_decide_on_the_next_segment(context: Any, tm
         assert page.locator("#segment-title .badge").first.inner_text() == "unchanged", "all was taken back"
 
 
-def test_a_key_that_bounces_takes_a_decision_back_once(context: Any, tmp_path: Path) -> None:
+def test_a_key_that_bounces_takes_a_decision_back_once_and_confirms_once(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, [three_edits()]) as server:
         page = opened(context, server.address)
         press(page, "r", "1")
@@ -635,6 +635,12 @@ def test_a_key_that_bounces_takes_a_decision_back_once(context: Any, tmp_path: P
         page.keyboard.press("r")  # at once
         wait_saved(page)
         assert decisions(tmp_path) == {"s": [(1, "reject"), (1, "undecided")]}
+        press(page, "R")
+        until(page, "!isTooSoon()")
+        page.keyboard.press("A")
+        page.keyboard.press("A")  # it confirms the rejection, and changes nothing
+        wait_saved(page)
+        assert decisions(tmp_path)["s"][2:] == [(None, "reject"), (None, "accept")]
 
 
 def test_after_undo_the_edit_whose_decision_was_undone_is_the_current_one(context: Any, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import environment, run
-from tests.report_runs import edited, error, save, segment, varied
+from tests.report_runs import edited, error, rating, save, segment, varied
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
@@ -350,6 +350,20 @@ async def test_the_errors_that_the_decided_text_still_has_are_named(tmp_path: Pa
     assert approved["errors_left"] == []  # a person finds the text right
 
 
+async def test_what_the_last_judge_finds_missing_is_named(tmp_path: Path) -> None:
+    given = "Die Bank ist alt."
+    chain = edited(segment("s", "The bank of the river is old.", given), "Das Ufer ist alt.")
+    missing = error("of the river", "of the river", category="accuracy/omission", side="omission")
+    step = chain.steps[0].model_copy(update={"ratings": (rating(-3, missing, role="after"),)})
+    chain = chain.model_copy(update={"steps": (step,)})
+    with Store(save(tmp_path, "run", [chain], logged=False)) as store:
+        async with asking(store) as client:
+            (row,) = ReviewQueue(store, ["run"]).rows(0, -1)
+            shown = (await client.get("/api/segments/0/0")).json()
+    assert [left["text"] for left in shown["errors_left"]] == ["of the river"]
+    assert "1 major error not fixed" in row["why"]
+
+
 # --- the queue
 
 
@@ -559,6 +573,29 @@ async def test_nobody_is_asked_for_more_decisions_or_a_next_run_where_every_edit
     assert calibrated.code == 0, calibrated.err
     printed = [line.removeprefix("mtagent:").strip() + "." for line in calibrated.err.splitlines()]
     assert [line.casefold() for line in printed[-2:]] == [outlook.casefold(), advice.casefold()]
+
+
+def test_decisions_on_two_documents_do_not_show_that_a_run_needs_no_gate(tmp_path: Path) -> None:
+    chains = []
+    for number in range(40):
+        difference = (3.0 if number % 2 else -3.0) + number % 7 / 10
+        chain = judged(f"{number}", 0, difference, kept=True)
+        judgement = Judgement(judge="judge", signature="judge|v:1", before=0, after=difference)
+        step = chain.steps[0].model_copy(update={"cause": DecidedCause(kind="scores", judgements=(judgement,))})
+        more = {"source": f"source {number}", "document": f"document {number % 2}"}
+        chains.append(Chain(segment=chain.segment.model_copy(update=more), steps=(step,)))
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        queue = ReviewQueue(store, ["run"])
+        for position in range(40):
+            result, version = queue.segment(0, position)
+            verdict = Decision(segment="", edit=1, verdict="accept" if position % 2 else "reject")
+            queue.decide(0, position, verdict, version=version, seen=fingerprint(result.chain))
+        (found,) = queue.gates(store)
+    words = " ".join(found["paragraphs"])
+    assert "0.50 if the judge decides alone" in words
+    assert "The edits come from too few documents" in words
+    assert "200 decided edited texts are recommended; these do not show that the gate is better" in words
+    assert "needs no gate" not in words
 
 
 async def test_the_segments_from_which_the_gate_learns_most_come_without_those_that_are_labelled(

@@ -104,13 +104,19 @@ class Decided(NamedTuple):
         """
         if self.is_found_right:
             return tuple(() for _ in self.chain.steps)
-        corrected = set[tuple[str, ...]]()
+        corrected = Counter[tuple[str, ...]]()  # by people; another error may read the same
         for row in self.edits:
-            if row.decision is not None and row.stands == "whole" and row.edit.span is not None:
-                corrected.add(row.edit.span.identity)
+            is_peoples = row.decision is not None and row.edit.outcome != "applied"
+            if is_peoples and row.stands == "whole" and row.edit.span is not None:
+                corrected[row.edit.span.identity] += 1
         left = []
         for errors in self.chain.errors_left_by_step(self.text):
-            left.append(tuple(error for error in errors if error.identity not in corrected))
+            errors_of_step = []
+            for error in errors:
+                corrected[error.identity] -= 1
+                if corrected[error.identity] < 0:
+                    errors_of_step.append(error)
+            left.append(tuple(errors_of_step))
         return tuple(left)
 
     @property
@@ -583,7 +589,12 @@ def _placed(change: _Change, shifts: tuple[int, int], *, is_wanted: bool) -> _Pl
 
 
 def _narrowed(region: _Region, machine: str, people: str) -> _Region:
-    """``region`` without the words at its start and its end that both texts have."""
+    """``region`` without the words at its start and its end that both texts have.
+
+    Words that people wanted stay in it: no later edit of the machine changes them.
+    """
+    if region.is_wanted:
+        return region
     ours, theirs = _tokens(machine[region.start : region.end]), _tokens(people[region.at : region.to])
     first, last = 0, -1
     most = min(len(ours), len(theirs))

@@ -18,7 +18,7 @@ from mtagent.chain.calibration import (
 )
 from mtagent.chain.shipped import ShippedWeights, shipped_worth
 from mtagent.errors import ConfigError
-from mtagent.learning.calibrate import GateCheck, edits_needed
+from mtagent.learning.calibrate import FEWEST_GROUPS, GateCheck, edits_needed
 from mtagent.learning.gain import SAMPLE
 from mtagent.text.amounts import counted
 from mtagent.text.table import Table
@@ -218,8 +218,12 @@ def more_decisions_help(effect: Effect, total: int) -> bool:
 
 
 def needs_no_gate(effect: Effect, total: int) -> bool:
-    """Whether enough labels for edited texts, of which the run has ``total``, show no lead of the gate."""
-    return edits_needed(effect) is None and effect.items >= min(SAMPLE, total)
+    """Whether enough labels for edited texts, of which the run has ``total``, show no lead of the gate.
+
+    Labels for a few documents are not enough, however many there are.
+    """
+    is_enough = effect.items >= min(SAMPLE, total) and effect.effective_groups >= FEWEST_GROUPS
+    return edits_needed(effect) is None and is_enough
 
 
 def without_gate(effect: Effect) -> str:

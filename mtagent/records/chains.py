@@ -606,17 +606,13 @@ class Chain(Record):
     def errors_left_by_step(self, text: str) -> tuple[tuple[ErrorSpan, ...], ...]:
         """The errors of :meth:`errors_left_in`, those that each step found; each is listed at its first step only."""
         left = list[tuple[ErrorSpan, ...]]()
-        already_listed = set[tuple[str, str]]()
+        already_listed = set[tuple[str, ...]]()
         for step in self.steps:
             errors_of_step = []
             for error in step.not_fixed:
-                if error.side == "translation":
-                    is_gone = error.text not in text
-                else:  # a later stage has added what was missing
-                    is_gone = error.text in text and error.text not in step.text
-                if not is_gone and (error.text, error.side) not in already_listed:
+                if error.is_in(text, step.text) and error.subject not in already_listed:
                     errors_of_step.append(error)
-            already_listed.update((error.text, error.side) for error in errors_of_step)
+            already_listed.update(error.subject for error in errors_of_step)
             left.append(tuple(errors_of_step))
         return tuple(left)
 

@@ -114,6 +114,17 @@ class ErrorSpan(Record):
         """What tells an error from others, also after the chain has added a place or a suggestion to it."""
         return self.text, self.category, self.severity, self.side, self.explanation or ""
 
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """By what two stages find the same error, if they call it differently: its words, if it marks any."""
+        return (self.text, self.side) if self.text else self.identity
+
+    def is_in(self, text: str, earlier: str) -> bool:
+        """Whether ``text`` still has the error, which a stage found that left the ``earlier`` text."""
+        if self.side == "translation":
+            return self.text in text
+        return self.text not in text or self.text in earlier  # a later stage may have added what was missing
+
 
 RatingRole = Literal["triage", "editor", "before", "after", "try"]
 """Why the chain asked for a rating: to see whether a text needs work at all, to edit by it, or to judge the text before

@@ -132,13 +132,15 @@ def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
 
 def _errors_of_judges(chain: Chain, text: str) -> Iterator[ErrorSpan]:
     """The errors that judges found in the chain's last text and no editor before, if ``text`` still has them."""
-    last = chain.steps[-1] if chain.steps else None
-    rating = last.rating("after") if last is not None and last.verdict == "kept" else None
-    if rating is None:
+    if not chain.steps:
         return
-    known = {error.text for error in chain.errors_left_in(text)}
+    last = chain.steps[-1]
+    rating = last.rating("after")
+    if rating is None or last.verdict != "kept":
+        return
+    known = {error.subject for error in chain.errors_left_in(text)}
     for error in rating.errors or ():
-        if error.severity != "neutral" and error.text in text and error.text not in known:
+        if error.severity != "neutral" and error.is_in(text, last.text) and error.subject not in known:
             yield error
 
 

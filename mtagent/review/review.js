@@ -131,7 +131,7 @@ function judge(verdict, whole = false) {
   const confirmed = edit === null && confirms(segment, verdict) ? segment.decision.verdict : null;
   decide(row, segment, edit?.number ?? null, verdict);
   if (confirmed) { // nothing has changed: show what would change it
-    chosen = null;
+    [chosen, judgedAt] = [null, performance.now()];
     show(segment);
     return notice(`The segment ${KEEPS[confirmed]}, which this confirms: to get its edits again, take that back first`);
   }
