@@ -290,17 +290,20 @@ class NumberMessages:
 
     def __init__(self, source: str, text: str, source_lang: str, target_lang: str) -> None:
         certain = language(source_lang) is not None and language(target_lang) is not None
-        self._in_source = numbers(source, source_lang, certain=certain)
-        self._in_text = numbers(text, target_lang, certain=certain)
-        self._source_words = readings(source, source_lang).possible
-        self._text_words = readings(text, target_lang).possible
+        in_source = numbers(source, source_lang, certain=certain)
+        in_text = numbers(text, target_lang, certain=certain)
+        self._in_source = _Occurrences(in_source, readings(source, source_lang).possible)
+        self._in_text = _Occurrences(in_text, readings(text, target_lang).possible)
         self._source = source
+        self._of_parts = dict[tuple[str, ...], Number]()
+        for number in in_source:
+            self._of_parts.setdefault(number.parts, number)
 
     def missing(self, number: Number, shown: str = "") -> str:
         """The message about a number of the source that the text lacks; ``shown``: as the source writes it."""
         message = f"number {shown or number.values[0]} is missing"
-        in_text = self._count_in_text(number)
-        in_source = self._count_in_source(number)
+        in_text = self._in_text.count(number)
+        in_source = self._in_source.count(number)
         if not 0 < in_text < in_source:
             return message
         return f"{message}: in the text {_times(in_text)}, in the source {_times(in_source)}"
@@ -308,32 +311,38 @@ class NumberMessages:
     def extra(self, number: Number) -> str:
         """The message about a number of the text that the source lacks, or has less often, or reads differently."""
         value = number.values[0]
-        in_source, in_text = self._count_in_source(number), self._count_in_text(number)
+        in_source, in_text = self._in_source.count(number), self._in_text.count(number)
         if 0 < in_source < in_text:
             return f"number {value} is there {_times(in_text)}, in the source {_times(in_source)}"
         if in_source:
             return f"number {value} has no counterpart in the source"
         message = f"number {value} is not in the source"
-        for other in self._in_source:  # 11 pm is 23, and 100,000 is 100 where the comma is a decimal mark
-            if other.parts == number.parts:
-                spelling = self._source[other.start : other.end]
-                return f"{message}, where {spelling} means {other.values[0]}"
-        return message
-
-    def _count_in_source(self, number: Number) -> int:
-        return _count(number, self._in_source, self._source_words)
-
-    def _count_in_text(self, number: Number) -> int:
-        return _count(number, self._in_text, self._text_words)
+        other = self._of_parts.get(number.parts)
+        if other is None:
+            return message
+        # 11 pm is 23, and 100,000 is 100 where the comma is a decimal mark.
+        return f"{message}, where {self._source[other.start : other.end]} means {other.values[0]}"
 
 
-def _count(number: Number, others: Iterable[Number], words: Counter[str]) -> int:
-    """How often a text has the number, in digits (``others``) or in ``words``."""
-    count = 0
-    for other in others:
-        if not set(number.values).isdisjoint(other.values):
-            count += 1
-    return count + max(words[value] for value in number.values)
+class _Occurrences:
+    """How often a text has a number, in digits (``found``) or in ``words``."""
+
+    def __init__(self, found: Sequence[Number], words: Counter[str]) -> None:
+        self._words = words
+        self._places = defaultdict[str, list[int]](list)
+        for place, number in enumerate(found):
+            for value in set(number.values):
+                self._places[value].append(place)
+        self._counts = dict[tuple[str, ...], int]()
+
+    def count(self, number: Number) -> int:
+        if number.values not in self._counts:
+            places = set[int]()
+            for value in number.values:
+                places.update(self._places.get(value, ()))
+            in_words = max(self._words[value] for value in number.values)
+            self._counts[number.values] = len(places) + in_words
+        return self._counts[number.values]
 
 
 def _times(count: int) -> str:
