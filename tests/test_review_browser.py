@@ -920,6 +920,7 @@ def test_accepting_a_rejected_segment_confirms_the_rejection_and_the_page_tells_
         assert shown(page) == "bank"
         assert page.inner_text("#now .badge.decided").startswith("rejected")
         assert state(tmp_path, "bank")[0] == "reject"
+        until(page, "!isTooSoon()")
         page.locator("#now button", has_text="Take back").click()
         if server_is_there:
             wait_saved(page)
