@@ -248,16 +248,26 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         say(f"mtagent: {remark}")
     if output is not None:
         write(calibration, output)
-    gain = calibration.gain
-    effect = None if config is None or gain is None else gain.held_out
-    if effect is not None:
-        _say_meaning(effect, total, options)
-    if effect is not None and text.needs_no_gate(effect, total):
-        say(f"mtagent: {text.without_gate(effect)}")
-    elif config is not None and gain is not None and output not in (None, STANDARD):
-        _print_next_command(config, output, options)
+    if config is not None and calibration.gain is not None:
+        _say_result(config, calibration.gain.held_out, total, output, options)
     if has_failed:
         sys.exit(3)
+
+
+def _say_result(
+    config: Config, effect: Effect | None, total: int, output: Path | None, options: Mapping[str, Any]
+) -> None:
+    """Print what the gate does with the edited texts of a run that has ``total``, and what to do next."""
+    from mtagent.formats.files import STANDARD
+    from mtagent.learning import text
+
+    if effect is not None:
+        _say_meaning(effect, total, options)
+        if text.needs_no_gate(effect, total):
+            say(f"mtagent: {text.without_gate(effect)}")
+            return
+    if output not in (None, STANDARD):
+        _print_next_command(config, output, options)
 
 
 def _say_meaning(effect: Effect, total: int, options: Mapping[str, Any]) -> None:

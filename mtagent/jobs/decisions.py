@@ -185,12 +185,8 @@ def decide(
             edit_count += decision.edit is not None
 
         after = decided(chain, [*history, *added], skip=run.skip)
-        withdrawn_ids = {decision.withdraws for decision in added}
-        withdrawn = tuple(old for old in history if old.id in withdrawn_ids)
-        replaced = []
-        for old in replaced_decisions(history, added):
-            if old.who != who and old not in withdrawn:
-                replaced.append(old)
+        withdrawn = _withdrawn(history, added)
+        replaced = [old for old in replaced_decisions(history, added) if old.who != who and old not in withdrawn]
         confirmed = after.decision if verdict == "accept" and edits == [None] and after.decision in history else None
         results.append(
             DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced), withdrawn, confirmed)
@@ -199,6 +195,12 @@ def decide(
         raise ConfigError(_no_match(name, verdict, where, seen_values))
     run.log.append(decisions, expected=versions)
     return results
+
+
+def _withdrawn(history: Iterable[Decision], added: Iterable[Decision]) -> tuple[Decision, ...]:
+    """The decisions in ``history`` that the ``added`` ones withdraw."""
+    withdrawn_ids = {decision.withdraws for decision in added}
+    return tuple(decision for decision in history if decision.id in withdrawn_ids)
 
 
 def _matching_edits(current: Decided, where: EditFilter, verdict: DecisionVerdict) -> Iterator[int]:
